@@ -1,0 +1,161 @@
+"""Scaled dot-product attention: a weighted average of values, weighted by how well each key answers the query.
+
+    weights = softmax(query key^T / sqrt(d_k) + bias),  output = weights value
+
+Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1. The lesson is notebooks/02_attention.ipynb.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .errors import check_broadcast, check_choice, check_mask, check_share, check_tensor, shape_text
+
+__all__ = ["scaled_dot_product_attention", "softmax"]
+
+EMPTY_ROWS = ("zero", "uniform")
+
+
+def softmax(x: Tensor, dim: int = -1) -> Tensor:
+    """exp(x) divided by its sum along `dim`. Same shape; the numbers along `dim` are positive and sum to 1.
+
+    The largest entry is subtracted first. That changes nothing in the result, since exp(x - m) / sum exp(x - m) =
+    exp(x) / sum exp(x), but keeps exp from overflowing (in float32 exp(89) is already inf). A slice of nothing but
+    -inf gives zeros.
+
+    >>> softmax(torch.tensor([10000.0, 10000.0, -10000.0])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    check_tensor("x", x)
+    if not x.is_floating_point():
+        raise TypeError(f"x must be a float tensor, got {x.dtype}: x.float() makes one")
+    largest = x.amax(dim, keepdim=True)
+    largest = largest.masked_fill(largest == -torch.inf, 0.0)  # -inf - -inf would be NaN
+    exponentials = (x - largest).exp()
+    total = exponentials.sum(dim, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    bias: Tensor | None = None,
+    empty_rows: str = "zero",
+    dropout: float = 0.0,
+    need_weights: bool = True,
+) -> tuple[Tensor, Tensor | None]:
+    """Attend: returns (output, weights).
+
+    Args:
+        query: (..., query, d_k). The leading axes are usually (batch, heads); any that broadcast will do.
+        key: (..., key, d_k).
+        value: (..., key, d_v).
+        mask: bool, broadcastable to (..., query, key), True = this query may attend to this key.
+        scale: what the dot products are multiplied by; 1 / sqrt(d_k) unless given.
+        bias: float, broadcastable to (..., query, key), added to the scaled scores; -inf in it forbids.
+        empty_rows: what a query with no key to attend to receives: "zero" (weights 0, output 0), or "uniform"
+            (the plain average of all values, forbidden ones too), as systems do that fill with a finite number.
+        dropout: share of the weights set to 0 whenever it is above 0: pass 0.0 in evaluation.
+        need_weights: False leaves the work to torch's fused kernel, which keeps no weights: returns (output, None).
+
+    Returns:
+        output (..., query, d_v); weights (..., query, key) before dropout. Each row of weights sums to 1, or to 0 if
+        it is empty. Gradients are finite in both cases.
+
+    Raises:
+        ValueError: a mask that is not bool, or shapes that do not fit (both are named).
+
+    >>> query = torch.tensor([[0.0, 2.0]])                       # one query
+    >>> key = torch.tensor([[0.0, 2.0], [2.0, 0.0], [0.0, 2.0]])  # three keys
+    >>> value = torch.tensor([[1.0], [10.0], [3.0]])
+    >>> mask = torch.tensor([[True, True, False]])
+    >>> output, weights = scaled_dot_product_attention(query, key, value, mask)
+    >>> [round(w, 3) for w in weights[0].tolist()], round(output.item(), 2)
+    ([0.944, 0.056, 0.0], 1.5)
+    """
+    shape = _checked_shape(query, key, value)
+    check_choice("empty_rows", empty_rows, EMPTY_ROWS)
+    check_share("dropout", dropout, of="the weights")
+    if mask is not None:
+        check_mask(mask, shape, axes=_axes_text(shape))
+    if bias is not None:
+        check_tensor("bias", bias)
+        if not bias.is_floating_point():
+            raise ValueError(f"bias must be a float tensor, got {bias.dtype}: a bool mask goes to mask=")
+        check_broadcast("bias", bias, shape, axes=_axes_text(shape))
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    if not need_weights and empty_rows == "zero":
+        return _fused(query, key, value, mask, scale=scale, bias=bias, dropout=dropout), None
+
+    scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = _softmax_or_empty(scores, empty_rows)
+    dropped = F.dropout(weights, dropout) if dropout else weights
+    output = dropped @ value  # (..., query, d_v)
+    return output, weights if need_weights else None
+
+
+def _softmax_or_empty(scores: Tensor, empty_rows: str) -> Tensor:
+    """Softmax over the keys, with the empty rows replaced before they can make a NaN, forwards or backwards."""
+    empty = (scores == -torch.inf).all(-1, keepdim=True)  # (..., query, 1)
+    weights = scores.masked_fill(empty, 0.0).softmax(-1)  # an empty row is uniform now
+    return weights.masked_fill(empty, 0.0) if empty_rows == "zero" else weights
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    *,
+    scale: float,
+    bias: Tensor | None,
+    dropout: float,
+) -> Tensor:
+    """The same output by torch's fused kernel, which gives an empty row 0 as well."""
+    allowed = mask
+    if bias is not None:
+        allowed = bias.to(query.dtype) if mask is None else bias.to(query.dtype).masked_fill(~mask, -torch.inf)
+    if allowed is not None and allowed.dim() < 2:
+        allowed = allowed.expand(1, key.shape[-2])  # (1, key): the kernel wants both axes
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=dropout, scale=scale)
+
+
+def _checked_shape(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """The shape (..., query, key) of the scores, once the three inputs are known to fit."""
+    check_tensor("query", query, dims=("query", "d_k"), leading=True)
+    check_tensor("key", key, dims=("key", "d_k"), leading=True)
+    check_tensor("value", value, dims=("key", "d_v"), leading=True)
+    shapes = f"query {shape_text(query)}, key {shape_text(key)}, value {shape_text(value)}"
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query and key must have the same width d_k, got {query.shape[-1]} and {key.shape[-1]} ({shapes})"
+        )
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(
+            f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]} ({shapes}): "
+            "every key comes with its value"
+        )
+    try:
+        leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        torch.broadcast_shapes(leading, value.shape[:-2])
+    except RuntimeError as error:
+        raise ValueError(f"the axes before the last two do not broadcast together: {shapes}") from error
+    return (*leading, query.shape[-2], key.shape[-2])
+
+
+def _axes_text(shape: tuple[int, ...]) -> str:
+    """Words for the axes of the scores, as far as their number tells what they are."""
+    return {2: "(query, key)", 4: "(batch, heads, query, key)"}.get(len(shape), "(..., query, key)")
