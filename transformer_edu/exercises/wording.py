@@ -1,0 +1,264 @@
+"""How an outcome is described to the reader. Fixed text: no times, no addresses, no devices.
+
+The first thing that differs decides what is said, in this order: raised, wrong kind of result, wrong dtype, wrong
+shape, changed its input, not finite, wrong number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .outcome import FLOATS, Outcome, Probe, close
+
+
+@dataclass(frozen=True)
+class Result:
+    """One tensor (or number) that a function returns: its name and the names of its axes."""
+
+    name: str
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two small arrays to draw side by side: what the reader gave, what was expected, where they differ first."""
+
+    title: str
+    given: np.ndarray
+    expected: np.ndarray
+    where: tuple[int, ...] | None
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong with one outcome, in words, and as a picture where a tensor is wrong."""
+
+    kind: str  # raised, called, hung, accepted, kind, dtype, device, shape, changed, gradient, finite, value
+    text: str
+    difference: Difference | None = None
+
+
+def complain(
+    probe: Probe, expected: Outcome, given: Outcome, results: Sequence[Result], *, broadcast: bool = False
+) -> Complaint | None:
+    """The first thing that is wrong with `given` on `probe`, or None where it is right."""
+    if given.hung:
+        return Complaint("hung", f"It did not finish (input: {probe.says}). Look for a loop that never ends.")
+    if probe.raises:
+        if given.error is None:
+            return Complaint(
+                "accepted",
+                f"It should refuse this input with a clear error ({' or '.join(e.__name__ for e in probe.raises)}), but "
+                f"it returned a result (input: {probe.says}).",
+            )
+        return None if isinstance(given.error, probe.raises) else _raised(probe, given)
+    if given.error is not None:
+        return _raised(probe, given)
+    where = f"Input: {probe.says}."
+    if len(results) == 1:
+        complaint = _compare(results[0], expected.value, given.value, where, broadcast)
+    else:
+        complaint = _compare_several(results, expected.value, given.value, where, broadcast)
+    if complaint is not None and complaint.kind in ("kind", "dtype", "device", "shape"):
+        return complaint
+    if given.changed:
+        which = " and ".join(_ordinal(i) for i in given.changed)
+        return Complaint(
+            "changed",
+            f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or use "
+            f"operations that return a new tensor (x = x / 2, not x /= 2). {where}",
+        )
+    return complaint or _gradient_complaint(expected, given, where)
+
+
+def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Complaint | None:
+    if given.gradients == expected.gradients:
+        return None
+    if "not finite" in given.gradients:
+        text = "The result is right, but its gradient is not finite: training would turn every weight into NaN."
+    elif "none" in given.gradients:
+        text = "The result is right, but no gradient reaches the inputs: something cuts the graph (detach, numpy, .data)."
+    else:
+        text = f"The result is right, but its gradient cannot be taken ({given.gradients[0]})."
+    return Complaint("gradient", f"{text} {where}")
+
+
+def _raised(probe: Probe, given: Outcome) -> Complaint:
+    name, said = type(given.error).__name__, clean(str(given.error))
+    if isinstance(given.error, TypeError) and not given.called:
+        return Complaint("called", f"It could not be called with {len(probe.make())} positional arguments: {said}.")
+    line = f"\nYour line: {given.line}" if given.line else ""
+    text = f"It raised {name}: {said}" if said else f"It raised {name}"
+    return Complaint("raised", f"{text}\nInput: {probe.says}.{line}")
+
+
+def clean(text: str) -> str:
+    """Text without addresses and temporary file names, cut to a readable length.
+
+    >>> clean("<function f at 0x7f0012ab>")
+    '<function f at 0x...>'
+    """
+    text = re.sub(r"0x[0-9a-fA-F]{4,}", "0x...", text)
+    text = re.sub(r"\(?\S*ipykernel_\S+\)?", "(your cell)", text).strip()
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def _compare_several(
+    results: Sequence[Result], expected: list, given: object, where: str, broadcast: bool
+) -> Complaint | None:
+    names = ", ".join(result.name for result in results)
+    if not isinstance(given, list) or len(given) != len(results):
+        got = f"{len(given)} values" if isinstance(given, list) else kind_of(given)
+        return Complaint("kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)} {where}")
+    first: Complaint | None = None
+    order = {"kind": 0, "dtype": 1, "device": 2, "shape": 3}
+    # Later results are causes more often than earlier ones (the weights make the output), so ties go to them.
+    for result, a, b in reversed(list(zip(results, expected, given, strict=True))):
+        complaint = _compare(result, a, b, where, broadcast)
+        if complaint and (first is None or order.get(complaint.kind, 9) < order.get(first.kind, 9)):
+            first = complaint
+    if first and first.kind in ("value", "finite"):
+        wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where, broadcast)]
+        right = [r.name for r in results if r.name not in wrong]
+        if right:
+            text = f"The {' and '.join(right)} {'are' if right[-1].endswith('s') else 'is'} right, the {wrong[0]} {'are' if wrong[0].endswith('s') else 'is'} not. {first.text}"
+            return Complaint(first.kind, text, first.difference)
+    return first
+
+
+def _compare(result: Result, expected: object, given: object, where: str, broadcast: bool) -> Complaint | None:
+    if isinstance(expected, Tensor):
+        return _compare_tensors(result, expected, given, where, broadcast)
+    if isinstance(expected, bool) or not isinstance(expected, (int, float)):
+        return _compare_objects(result, expected, given, where)
+    number = given.item() if isinstance(given, (Tensor, np.generic, np.ndarray)) and np.size(given) == 1 else given
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return Complaint("kind", f"The {result.name} should be a number, but is {kind_of(given)}.{_forgot(given)} {where}")
+    if np.isfinite(expected) and not np.isfinite(number):
+        return Complaint("finite", f"The {result.name} is {_number(number)}, expected {_number(expected)}. {where}")
+    if not np.isclose(number, expected, rtol=1e-4, atol=1e-4):
+        return Complaint("value", f"The {result.name} is {_number(number)}, expected {_number(expected)}. {where}")
+    return None
+
+
+def _compare_objects(result: Result, expected: object, given: object, where: str) -> Complaint | None:
+    given = given.tolist() if isinstance(given, (Tensor, np.ndarray)) and isinstance(expected, list) else given
+    if isinstance(expected, list) and not isinstance(given, list):
+        return Complaint("kind", f"The {result.name} should be a list, but is {kind_of(given)}.{_forgot(given)} {where}")
+    if given == expected:
+        return None
+    return Complaint("value", f"The {result.name} is {clean(repr(given))}, expected {clean(repr(expected))}. {where}")
+
+
+def _compare_tensors(
+    result: Result, expected: Tensor, given: object, where: str, broadcast: bool
+) -> Complaint | None:
+    name = result.name
+    if not isinstance(given, Tensor):
+        return Complaint("kind", f"The {name} should be a tensor, but is {kind_of(given)}.{_forgot(given)} {where}")
+    if given.device != expected.device:
+        return Complaint("device", f"The {name} lives on another device than the inputs: create tensors with device=x.device. {where}")
+    if given.dtype != expected.dtype and not {given.dtype, expected.dtype} <= FLOATS:
+        return Complaint("dtype", f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}. {where}", _slices(result, expected, given, None))
+    if broadcast and given.dim() == expected.dim() and all(a in (1, b) for a, b in zip(given.shape, expected.shape, strict=True)):
+        given = given.expand(expected.shape)
+    if given.shape != expected.shape:
+        text = _shape_text(result, expected, given)
+        return Complaint("shape", f"{text} {where}", _slices(result, expected, given, None))
+    wrong = ~close(expected, given)
+    if not wrong.any():
+        return None
+    if (expected.isfinite() & ~given.isfinite()).any():
+        at = tuple((expected.isfinite() & ~given.isfinite()).nonzero()[0].tolist())
+        text = f"The {name} is not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}. {where}"
+        return Complaint("finite", text, _slices(result, expected, given, at))
+    at = tuple(wrong.nonzero()[0].tolist())
+    share = "everywhere" if wrong.all() else f"{int(wrong.sum())} of {wrong.numel()} entries differ"
+    text = f"The first entry of the {name} that differs: at {_place(result, at)} you gave {_number(given[at])}, expected {_number(expected[at])} ({share}). {where}"
+    return Complaint("value", text.replace("(everywhere)", "(all entries differ)"), _slices(result, expected, given, at))
+
+
+def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
+    want = tuple(expected.shape)
+    words = f" = ({', '.join(result.axes)})" if len(result.axes) == len(want) else ""
+    text = f"The {result.name} should have shape {want}{words}, but has {tuple(given.shape)}."
+    swaps = [
+        (i, j)
+        for i in range(given.dim())
+        for j in range(i + 1, given.dim())
+        if given.dim() == expected.dim() and given.transpose(i, j).shape == expected.shape
+    ]
+    for i, j in swaps:
+        if bool(close(given.transpose(i, j), expected).all()):
+            return f"{text} With axes {i} and {j} exchanged (.transpose({i}, {j})) it would be right."
+    if given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
+        return f"{text} The numbers are right and in the right order: only the axes are missing or merged."
+    if swaps:
+        return f"{text} The sizes would fit with axes {swaps[0][0]} and {swaps[0][1]} exchanged, but the numbers would still be wrong."
+    return text
+
+
+def _slices(result: Result, expected: Tensor, given: Tensor, at: tuple[int, ...] | None) -> Difference | None:
+    """The last two axes around the first difference, as arrays to draw."""
+    if expected.numel() == 0 or given.numel() == 0 or expected.is_meta or given.is_meta:
+        return None
+    lead = (at or (0,) * expected.dim())[: max(expected.dim() - 2, 0)]
+
+    def cut(x: Tensor, lead: tuple[int, ...]) -> np.ndarray:
+        x = x[lead] if lead else x
+        return (x if x.dtype == torch.bool else x.double()).numpy()
+
+    same = given.shape == expected.shape
+    mine = cut(given, lead if same else (0,) * max(given.dim() - 2, 0))
+    where = None if at is None or not same else at[len(lead) :]
+    names = result.axes[: len(lead)]
+    title = result.name + "".join(f", {n} {i}" for n, i in zip(names, lead, strict=False))
+    return Difference(title, mine, cut(expected, lead), where, result.axes[-2:])
+
+
+def _place(result: Result, at: tuple[int, ...]) -> str:
+    if len(result.axes) == len(at):  # axes of size 1 that only make room ("head axis") are left out
+        named = [f"{axis} {i}" for axis, i in zip(result.axes, at, strict=True) if not axis.endswith(" axis")]
+        return "[" + ", ".join(named) + "]"
+    return str(list(at))
+
+
+def _number(x: object) -> str:
+    x = x.item() if isinstance(x, Tensor) else x
+    return f"{x:.4g}" if isinstance(x, float) else str(x)
+
+
+def _dtype(x: Tensor) -> str:
+    return str(x.dtype).removeprefix("torch.")
+
+
+def kind_of(x: object) -> str:
+    """What a value is, in words.
+
+    >>> kind_of(None), kind_of([1, 2])
+    ('None', 'a list or tuple of length 2')
+    """
+    if x is None:
+        return "None"
+    if isinstance(x, Tensor):
+        return f"one tensor of shape {tuple(x.shape)}"
+    if isinstance(x, np.ndarray):
+        return f"a NumPy array of shape {x.shape}: torch.as_tensor makes it a tensor"
+    if isinstance(x, list):
+        return f"a list or tuple of length {len(x)}"
+    return f"of type {type(x).__name__}"
+
+
+def _forgot(x: object) -> str:
+    return " Did you forget return?" if x is None else ""
+
+
+def _ordinal(i: int) -> str:
+    return ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")[i]
