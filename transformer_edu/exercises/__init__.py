@@ -11,8 +11,9 @@ from __future__ import annotations
 import importlib
 
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, Verdict
+from .wording import Difference
 
-__all__ = ["Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict", "load", "names"]
+__all__ = ["Difference", "Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict", "load", "names"]
 
 TOPICS = ("welcome", "masks", "attention", "heads")
 

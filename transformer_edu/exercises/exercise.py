@@ -11,7 +11,7 @@ import torch
 
 from .outcome import Outcome, Probe, observe, same_outcome
 from .sandbox import Budget, calm
-from .wording import Complaint, Difference, Result, complain
+from .wording import Complaint, Difference, Result, clean, complain
 
 __all__ = ["Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict"]
 
@@ -92,7 +92,11 @@ class Exercise:
     def check(self, fn: Callable, quiet: bool = False) -> Verdict:
         """Judge `fn`; prints the message unless `quiet`. Never raises on what `fn` does."""
         with calm() as printed:
-            verdict = _judge(self, fn)
+            try:
+                verdict = _judge(self, fn)
+            except Exception as error:  # a result that cannot even be looked at, such as one whose == raises
+                text = f"What it returns cannot be compared: {type(error).__name__}: {clean(str(error))}"
+                verdict = _verdict(self, fn, "error", text)
         if printed.getvalue() and verdict.status != "not attempted":
             note = f"{verdict.message}\n(What your function prints is hidden while it is checked.)"
             verdict = Verdict(self, verdict.status, verdict.mistake, note, verdict.difference, fn)

@@ -73,7 +73,7 @@ def complain(
         return Complaint(
             "changed",
             f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or use "
-            f"operations that return a new tensor (x = x / 2, not x /= 2). {where}",
+            f"operations that return a new tensor (x = x / 2, not x /= 2).\n{where}",
         )
     return complaint or _gradient_complaint(expected, given, where)
 
@@ -87,7 +87,7 @@ def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Compla
         text = "The result is right, but no gradient reaches the inputs: something cuts the graph (detach, numpy, .data)."
     else:
         text = f"The result is right, but its gradient cannot be taken ({given.gradients[0]})."
-    return Complaint("gradient", f"{text} {where}")
+    return Complaint("gradient", f"{text}\n{where}")
 
 
 def _raised(probe: Probe, given: Outcome) -> Complaint:
@@ -116,7 +116,7 @@ def _compare_several(
     names = ", ".join(result.name for result in results)
     if not isinstance(given, list) or len(given) != len(results):
         got = f"{len(given)} values" if isinstance(given, list) else kind_of(given)
-        return Complaint("kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)} {where}")
+        return Complaint("kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)}\n{where}")
     first: Complaint | None = None
     order = {"kind": 0, "dtype": 1, "device": 2, "shape": 3}
     # Later results are causes more often than earlier ones (the weights make the output), so ties go to them.
@@ -140,21 +140,21 @@ def _compare(result: Result, expected: object, given: object, where: str, broadc
         return _compare_objects(result, expected, given, where)
     number = given.item() if isinstance(given, (Tensor, np.generic, np.ndarray)) and np.size(given) == 1 else given
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        return Complaint("kind", f"The {result.name} should be a number, but is {kind_of(given)}.{_forgot(given)} {where}")
+        return Complaint("kind", f"The {result.name} should be a number, but is {kind_of(given)}.{_forgot(given)}\n{where}")
     if np.isfinite(expected) and not np.isfinite(number):
-        return Complaint("finite", f"The {result.name} is {_number(number)}, expected {_number(expected)}. {where}")
+        return Complaint("finite", f"The {result.name} is {_number(number)}, expected {_number(expected)}.\n{where}")
     if not np.isclose(number, expected, rtol=1e-4, atol=1e-4):
-        return Complaint("value", f"The {result.name} is {_number(number)}, expected {_number(expected)}. {where}")
+        return Complaint("value", f"The {result.name} is {_number(number)}, expected {_number(expected)}.\n{where}")
     return None
 
 
 def _compare_objects(result: Result, expected: object, given: object, where: str) -> Complaint | None:
     given = given.tolist() if isinstance(given, (Tensor, np.ndarray)) and isinstance(expected, list) else given
     if isinstance(expected, list) and not isinstance(given, list):
-        return Complaint("kind", f"The {result.name} should be a list, but is {kind_of(given)}.{_forgot(given)} {where}")
+        return Complaint("kind", f"The {result.name} should be a list, but is {kind_of(given)}.{_forgot(given)}\n{where}")
     if given == expected:
         return None
-    return Complaint("value", f"The {result.name} is {clean(repr(given))}, expected {clean(repr(expected))}. {where}")
+    return Complaint("value", f"The {result.name} is {clean(repr(given))}, expected {clean(repr(expected))}.\n{where}")
 
 
 def _compare_tensors(
@@ -162,26 +162,26 @@ def _compare_tensors(
 ) -> Complaint | None:
     name = result.name
     if not isinstance(given, Tensor):
-        return Complaint("kind", f"The {name} should be a tensor, but is {kind_of(given)}.{_forgot(given)} {where}")
+        return Complaint("kind", f"The {name} should be a tensor, but is {kind_of(given)}.{_forgot(given)}\n{where}")
     if given.device != expected.device:
-        return Complaint("device", f"The {name} lives on another device than the inputs: create tensors with device=x.device. {where}")
+        return Complaint("device", f"The {name} lives on another device than the inputs: create tensors with device=x.device.\n{where}")
     if given.dtype != expected.dtype and not {given.dtype, expected.dtype} <= FLOATS:
-        return Complaint("dtype", f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}. {where}", _slices(result, expected, given, None))
+        return Complaint("dtype", f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}.\n{where}", _slices(result, expected, given, None))
     if broadcast and given.dim() == expected.dim() and all(a in (1, b) for a, b in zip(given.shape, expected.shape, strict=True)):
         given = given.expand(expected.shape)
     if given.shape != expected.shape:
         text = _shape_text(result, expected, given)
-        return Complaint("shape", f"{text} {where}", _slices(result, expected, given, None))
+        return Complaint("shape", f"{text}\n{where}", _slices(result, expected, given, None))
     wrong = ~close(expected, given)
     if not wrong.any():
         return None
     if (expected.isfinite() & ~given.isfinite()).any():
         at = tuple((expected.isfinite() & ~given.isfinite()).nonzero()[0].tolist())
-        text = f"The {name} is not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}. {where}"
+        text = f"The {name} is not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}.\n{where}"
         return Complaint("finite", text, _slices(result, expected, given, at))
     at = tuple(wrong.nonzero()[0].tolist())
     share = "everywhere" if wrong.all() else f"{int(wrong.sum())} of {wrong.numel()} entries differ"
-    text = f"The first entry of the {name} that differs: at {_place(result, at)} you gave {_number(given[at])}, expected {_number(expected[at])} ({share}). {where}"
+    text = f"The first entry of the {name} that differs: at {_place(result, at)} you gave {_number(given[at])}, expected {_number(expected[at])} ({share}).\n{where}"
     return Complaint("value", text.replace("(everywhere)", "(all entries differ)"), _slices(result, expected, given, at))
 
 

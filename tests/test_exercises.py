@@ -1,0 +1,445 @@
+"""The exercise machine: what a verdict says, what it never does, and that each mistake is told from every other."""
+
+import contextlib
+import io
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_edu import masks
+from transformer_edu.exercises import Exercise, Mistake, Probe, Result, Symptom, load, names, sandbox
+
+CAUSAL = load("masks.causal_mask")
+
+
+def right(length):
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def verdict(fn, name="masks.causal_mask"):
+    return load(name).check(fn, quiet=True)
+
+
+@pytest.fixture
+def hurry(monkeypatch):
+    """Endless functions are stopped after a third of a second, not after four seconds."""
+    monkeypatch.setattr(sandbox.Budget.__init__, "__defaults__", (0.3,))
+
+
+# ---------------------------------------------------------------- the contract
+def test_names_are_the_exercises_of_the_lessons_in_order():
+    wanted = [
+        "welcome.mix",
+        "masks.padding_mask",
+        "masks.causal_mask",
+        "masks.cross_mask",
+        "masks.decoder_mask",
+    ]
+    wanted += ["attention.softmax", "attention.scaled_dot_product_attention"]
+    wanted += ["heads.split_heads", "heads.merge_heads", "heads.multi_head_attention"]
+    assert names() == wanted
+    assert [load(name).name for name in names()] == wanted
+
+
+@pytest.mark.parametrize("name", ["masks.causal", "mask.causal_mask", "causal_mask", ""])
+def test_an_unknown_exercise_is_refused_with_the_list_of_all(name):
+    with pytest.raises(ValueError, match=r"name must be one of welcome\.mix, .*got"):
+        load(name)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_reference_is_correct_and_carried_forward(name):
+    exercise = load(name)
+    found = exercise.check(exercise.reference, quiet=True)
+    assert (found.status, found.mistake, found.difference) == ("correct", None, None)
+    assert found.message == f"✓ {name}: correct."
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_stub_is_not_attempted_and_the_reference_is_carried_forward(name):
+    def stub(*arguments):
+        raise NotImplementedError
+
+    found = load(name).check(stub, quiet=True)
+    assert (found.status, found.mistake) == ("not attempted", None)
+    assert found.carry_forward() is load(name).reference
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "answer", [lambda *a: None, lambda *a: a[0], lambda *a: 1 / 0], ids=["none", "input", "raises"]
+)
+def test_an_answer_that_does_nothing_is_never_correct(name, answer):
+    found = load(name).check(answer, quiet=True)
+    assert found.status in ("wrong", "error")
+    assert found.carry_forward() is load(name).reference
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_mistake_of_the_gallery_is_diagnosed_as_itself(name):
+    exercise = load(name)
+    for mistake in exercise.mistakes:
+        found = exercise.check(exercise.runnable(mistake), quiet=True)
+        assert (found.status, found.mistake) == ("wrong", mistake.name), mistake.switches
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_gallery_has_at_least_three_mistakes_and_sentences_without_filler(name):
+    mistakes = load(name).mistakes
+    assert len({m.name for m in mistakes}) >= 3
+    for mistake in mistakes:
+        assert mistake.sentence[0].isupper() and mistake.sentence.endswith((".", ".)", "?")), mistake.name
+        assert "!" not in mistake.sentence.replace("!=", "") and "  " not in mistake.sentence, mistake.name
+
+
+def test_a_correct_answer_is_carried_forward_itself():
+    assert verdict(right).carry_forward() is right
+
+
+def test_check_prints_the_message_unless_quiet(capsys):
+    CAUSAL.check(right)
+    assert capsys.readouterr().out == "✓ masks.causal_mask: correct.\n"
+    CAUSAL.check(right, quiet=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_two_mistakes_at_once_are_named_as_two():
+    found = verdict(lambda length: torch.ones(length, length).triu())
+    assert found.mistake == "flipped + float_ones"
+    assert "Two things at once.\n1. Your triangle is flipped" in found.message
+    assert "2. Your mask holds the numbers 1.0 and 0.0" in found.message
+
+
+# ---------------------------------------------------------------- what an answer may be
+class Callable:
+    def __call__(self, length):
+        return right(length)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Callable(),
+        lambda n, *, extra=1: right(n),
+        lambda *sizes: right(*sizes),
+        eval("lambda n: __import__('torch').ones(n, n).tril() > 0"),
+    ],
+    ids=["callable object", "keyword with default", "starred", "closure without source"],
+)
+def test_any_callable_is_accepted(answer):
+    assert verdict(answer).status == "correct"
+
+
+def test_double_precision_is_accepted_where_float_is_expected():
+    assert verdict(lambda w, v: w.double() @ v.double(), "welcome.mix").status == "correct"
+
+
+def test_a_mask_that_broadcasts_to_the_expected_one_is_accepted_for_cross_attention():
+    row = lambda lengths, queries, width: masks.padding_mask(lengths, width)  # noqa: E731
+    assert verdict(row, "masks.cross_mask").status == "correct"
+
+
+def test_printing_is_hidden_and_said():
+    def chatty(length):
+        print("here I am")
+        print("and here", file=sys.stderr)
+        return right(length)
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        found = CAUSAL.check(chatty)
+    assert found.status == "correct"
+    assert "here" not in out.getvalue() and "What your function prints is hidden" in out.getvalue()
+
+
+# ---------------------------------------------------------------- the general answers, in their order
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (None, "error", "A function was expected, but this is of type NoneType."),
+        (lambda: right(2), "error", "It could not be called with 1 positional arguments"),
+        (lambda n: right(n)[n + 1], "error", "It raised IndexError"),
+        (lambda n: None, "wrong", "The mask should be a tensor, but is None. Did you forget return?"),
+        (
+            lambda n: right(n).tolist(),
+            "wrong",
+            "The mask should be a tensor, but is a list or tuple of length 2.",
+        ),
+        (
+            lambda n: right(n).numpy(),
+            "wrong",
+            "a NumPy array of shape (2, 2): torch.as_tensor makes it a tensor",
+        ),
+        (lambda n: "mask", "wrong", "The mask should be a tensor, but is of type str."),
+        (
+            lambda n: right(n).to(torch.complex64),
+            "wrong",
+            "The mask should have dtype bool, but has complex64.",
+        ),
+        (lambda n: right(n)[:, :1], "wrong", "should have shape (2, 2) = (query, key), but has (2, 1)."),
+        (lambda n: right(n).to("meta"), "wrong", "The mask lives on another device than the inputs"),
+    ],
+)
+def test_the_general_answer_names_what_is_wrong(answer, status, said):
+    found = verdict(answer)
+    assert found.status == status
+    assert said in found.message
+
+
+def test_the_readers_own_line_is_shown_where_it_raises():
+    def indexed(length):
+        mask = right(length)
+        return mask[:, length + 3]
+
+    assert "Your line: return mask[:, length + 3]" in verdict(indexed).message
+
+
+def test_a_transpose_that_would_mend_the_shape_is_pointed_out():
+    found = verdict(
+        lambda lengths, n: masks.decoder_mask(lengths, n).permute(3, 1, 2, 0), "masks.decoder_mask"
+    )
+    assert (
+        "should have shape (1, 1, 3, 3) = (batch, head axis, query, key), but has (3, 1, 3, 1)"
+        in found.message
+    )
+
+
+def test_the_first_differing_entry_is_named_with_its_axes_and_both_numbers():
+    def moved(weights, values):
+        result = weights @ values
+        return torch.where(torch.arange(result.shape[1]) == 1, result + 0.5, result)
+
+    found = verdict(moved, "welcome.mix")
+    assert "at [query 0, column 1] you gave 0.5, expected 0 (2 of 4 entries differ)." in found.message
+    assert found.difference.where == (0, 1)
+    assert found.difference.given.shape == found.difference.expected.shape == (2, 2)
+    assert found.difference.axes == ("query", "column")
+
+
+def test_an_input_changed_in_place_is_named():
+    def greedy(weights, values):
+        result = weights @ values
+        values += 1
+        return result
+
+    assert (
+        "It changes its input: the second argument is not the same" in verdict(greedy, "welcome.mix").message
+    )
+
+
+def test_a_result_that_is_not_finite_is_named():
+    found = verdict(lambda w, v: w @ v / (w - w).sum(), "welcome.mix")
+    assert "The result is not finite: inf at [query 0, column 0], expected 2." in found.message
+
+
+def test_addresses_and_temporary_files_never_reach_the_message():
+    where = f"bad {object()} in /home/ipykernel_12/34.py"
+
+    def points(length):
+        raise ValueError(where)
+
+    message = verdict(points).message
+    assert "bad <object object at 0x...> in (your cell)" in message and "ipykernel" not in message
+
+
+def test_a_result_that_cannot_be_compared_is_an_error():
+    class Odd:
+        def __eq__(self, other):
+            raise RuntimeError("no")
+
+    assert verdict(lambda length: Odd()).status == "error"
+    assert verdict(lambda length: right(length).to_sparse()).status == "correct"
+
+
+def test_a_missing_torch_operator_is_an_error_and_not_an_unattempted_exercise():
+    def missing(length):
+        raise NotImplementedError("Could not run 'aten::tril' with arguments from the backend")
+
+    assert verdict(missing).status == "error"
+
+
+# ---------------------------------------------------------------- steadiness
+def test_a_random_answer_is_called_random():
+    noisy = lambda w, v: torch.nn.functional.dropout(w @ v, 0.5)  # noqa: E731
+    assert verdict(noisy, "welcome.mix").mistake == "random"
+
+
+def test_an_answer_that_counts_its_calls_keeps_state():
+    calls = []
+
+    def counting(weights, values):
+        calls.append(1)
+        return weights @ values * (1 if len(calls) < 4 else len(calls))
+
+    assert verdict(counting, "welcome.mix").mistake == "keeps_state"
+
+
+def test_an_answer_that_caches_its_first_result_keeps_state():
+    kept = []
+
+    def caching(length):
+        kept.append(right(length))
+        return kept[0]
+
+    assert verdict(caching).mistake == "keeps_state"
+
+
+# ---------------------------------------------------------------- nothing hurts
+def endless(length):
+    while True:
+        pass
+
+
+def stubborn(length):
+    while True:
+        try:
+            length += 1
+        except BaseException:
+            pass
+
+
+def sleepy(length):
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("answer", [endless, stubborn, sleepy])
+def test_an_endless_answer_is_stopped(answer, hurry):
+    start = time.monotonic()
+    found = verdict(answer)
+    assert time.monotonic() - start < 3
+    assert (found.status, found.carry_forward()) == ("error", CAUSAL.reference)
+    assert "It did not finish" in found.message
+
+
+def test_an_endless_answer_is_stopped_off_the_main_thread_too(hurry):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(verdict(endless)))
+    thread.start()
+    thread.join(5)
+    assert found and "It did not finish" in found[0].message
+
+
+def test_recursion_without_end_is_an_error():
+    def again(length):
+        return again(length)
+
+    assert "It raised RecursionError" in verdict(again).message
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError])
+def test_whatever_is_raised_stays_inside(error):
+    def leaving(length):
+        raise error("bye")
+
+    assert f"It raised {error.__name__}: bye" in verdict(leaving).message
+
+
+def test_global_state_is_as_before():
+    def rude(length):
+        torch.manual_seed(1), random.seed(1), np.random.seed(1)
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        sys.setrecursionlimit(500)
+        return right(length)
+
+    def states():
+        return (
+            torch.get_rng_state().tolist(),
+            random.getstate(),
+            np.random.get_state()[1].tolist(),
+            torch.is_grad_enabled(),
+            torch.get_default_dtype(),
+            sys.getrecursionlimit(),
+            signal.getsignal(signal.SIGALRM),
+            signal.getitimer(signal.ITIMER_REAL),
+            sys.gettrace(),
+        )
+
+    torch.rand(3), random.random(), np.random.rand()
+    before = states()
+    assert verdict(rude).status == "correct"
+    assert states() == before
+
+
+def test_an_answer_is_judged_the_same_under_no_grad_and_in_double_precision():
+    with torch.no_grad():
+        assert verdict(lambda w, v: w @ v, "welcome.mix").status == "correct"
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert verdict(lambda w, v: w @ v, "welcome.mix").status == "correct"
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+# ---------------------------------------------------------------- a small exercise of our own
+def small(**changes):
+    parts = {
+        "name": "test.double",
+        "reference": lambda x: 2 * x,
+        "probes": (
+            Probe("x = 3", lambda: (3.0,)),
+            Probe("x = 5", lambda: (5.0,)),
+            Probe("x = 0", lambda: (0.0,), edge=True),
+        ),
+        "results": (Result("result"),),
+        "mistakes": (Mistake("squared", "You square it.", lambda x: x * x),),
+    }
+    return Exercise(**(parts | changes))
+
+
+def test_a_mistake_is_named_when_only_an_edge_case_is_left_over():
+    found = small().check(lambda x: x * x if x else 7.0, quiet=True)
+    assert found.mistake == "squared"
+    assert "That is not all: an edge case still differs when this is mended (input: x = 0)." in found.message
+
+
+def test_a_mistake_that_agrees_on_some_probes_only_is_not_named():
+    found = small().check(lambda x: x * x if x == 3 else 2 * x + 1, quiet=True)
+    assert found.mistake is None
+    assert "The result is 9, expected 6." in found.message
+
+
+def test_two_crashes_of_one_type_are_not_the_same_mistake():
+    def crashes(x):
+        raise ValueError("one")
+
+    def crashes_otherwise(x):
+        raise ValueError("two")
+
+    exercise = small(mistakes=(Mistake("crash", "You crash.", crashes),))
+    assert exercise.check(crashes, quiet=True).mistake == "crash"
+    assert exercise.check(crashes_otherwise, quiet=True).mistake is None
+
+
+def test_a_symptom_is_told_by_its_outcomes():
+    grows = Symptom("grows", "It grows.", lambda seen: all(g.value >= e.value for _, e, g in seen))
+    assert small(symptoms=(grows,)).check(lambda x: 2 * x + 1, quiet=True).mistake == "grows"
+    assert small(symptoms=(grows,)).check(lambda x: 2 * x - 1, quiet=True).mistake is None
+
+
+def test_one_of_several_right_answers_is_enough():
+    exercise = small(alternatives=(lambda x: -2 * x,))
+    assert exercise.check(lambda x: -2 * x, quiet=True).status == "correct"
+    assert exercise.check(lambda x: abs(x - 4) * 2 - 8, quiet=True).status == "wrong"
+
+
+def test_an_input_that_must_be_refused_is_refused_with_one_of_the_errors():
+    def checked(x):
+        if x < 0:
+            raise ValueError("negative")
+        return 2 * x
+
+    exercise = small(
+        reference=checked, probes=(*small().probes, Probe("x = -1", lambda: (-1.0,), raises=(ValueError,)))
+    )
+    assert exercise.check(checked, quiet=True).status == "correct"
+    assert (
+        "It should refuse this input with a clear error (ValueError)"
+        in exercise.check(lambda x: 2 * x, quiet=True).message
+    )

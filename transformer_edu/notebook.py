@@ -1,0 +1,94 @@
+"""The few names that a lesson's first cell uses: set_up, show, check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from . import exercises, plots
+
+__all__ = ["check", "set_up", "show"]
+
+
+def set_up() -> torch.device:
+    """Prepare a lesson and return the device for its tensors.
+
+    One CPU thread, since tensors as small as a lesson's run slower on several. The device is the CPU unless the
+    environment variable TRANSFORMER_EDU_DEVICE names another one. Raises ValueError if that one is not there.
+    """
+    torch.set_num_threads(1)
+    device = torch.device(os.environ.get("TRANSFORMER_EDU_DEVICE") or "cpu")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"TRANSFORMER_EDU_DEVICE is {device.type!r}, but torch finds no such device here: unset it to run on the CPU"
+        ) from error
+    return device
+
+
+def show(*values: object, digits: int = 3) -> None:
+    """Print numbers so that every machine prints the same: on the CPU, rounded, without -0.
+
+    Tensors of up to two axes print as rows; one with more axes prints its shape first and then one block for each
+    leading index. Everything else prints as it is.
+
+    >>> show(torch.tensor([[0.25, -0.00001], [10.0, 2.0]]))
+    [[ 0.25  0.  ]
+     [10.    2.  ]]
+    >>> show("rows sum to", torch.tensor([1.0, 1.0]))
+    rows sum to [1. 1.]
+    >>> show(torch.tensor([[True, False]]))
+    [[1 0]]
+    """
+    print(*(_text(value, digits) for value in values))
+
+
+def _text(value: object, digits: int) -> str:
+    if not isinstance(value, Tensor):
+        return str(round(value, digits) + 0.0) if isinstance(value, float) else str(value)
+    array = value.detach().cpu()
+    if array.dtype == torch.bool:
+        array = array.int()
+    if array.is_floating_point():
+        array = array.double().mul(10**digits).round().div(10**digits) + 0.0  # + 0.0 turns -0 into 0
+    if array.dim() == 0:
+        return str(array.item())
+    if array.dim() <= 2:
+        return _rows(array)
+    blocks = [_rows(block) for block in array.flatten(0, -3)]
+    return f"shape {tuple(array.shape)}\n" + "\n\n".join(blocks)
+
+
+def _rows(array: Tensor) -> str:
+    return np.array2string(array.numpy(), max_line_width=110, suppress_small=True, threshold=10_000)
+
+
+def check(name: str, fn: Callable) -> Callable:
+    """Check the reader's `fn` as the exercise `name`: print the verdict, draw where a tensor is wrong.
+
+    Returns the reader's function once it is correct and the reference until then, so that the lesson goes on.
+    """
+    verdict = exercises.load(name).check(fn)
+    if verdict.difference is not None:
+        _draw(verdict.difference)
+    return verdict.carry_forward()
+
+
+def _draw(difference: exercises.Difference) -> None:
+    from IPython.display import display
+
+    display(
+        plots.difference_picture(
+            difference.given,
+            difference.expected,
+            difference.where,
+            axes=difference.axes,
+            title=difference.title,
+        )
+    )
+
