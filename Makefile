@@ -1,0 +1,60 @@
+# Two commands matter: `make lab` opens the lessons, `make test` proves them. Both need only Python 3.11 and make.
+PYTHON ?= python3
+# cpu: take PyTorch's CPU wheels, where a plain torch would bring gigabytes of CUDA (Linux without a GPU)
+TORCH ?=
+# further arguments for JupyterLab, such as LAB_FLAGS="--no-browser --port=9000"
+LAB_FLAGS ?=
+NOTEBOOKS ?= notebooks/*.ipynb
+# notebooks and tests that run at a time
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+CPU_WHEELS := https://download.pytorch.org/whl/cpu
+# JupyterLab refuses to run as root unless told so.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+# Small tensors run slower on several threads, and the same numbers come out everywhere on one.
+export OMP_NUM_THREADS := 1
+
+.PHONY: help lab test test-gpu lint notebooks address clean
+
+help:  ## say what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+lab: $(VENV)/lab  ## open the lessons in JupyterLab
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks $(AS_ROOT) $(LAB_FLAGS)
+
+test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared
+	$(BIN)/python -m pytest -n $(JOBS)
+
+test-gpu: $(VENV)/test  ## run the notebooks on a GPU against the same stored outputs (fails where there is none)
+	@$(BIN)/python -c "import sys, torch; torch.cuda.is_available() or sys.exit('test-gpu: PyTorch sees no GPU here, so nothing was tested.')"
+	TRANSFORMER_EDU_DEVICE=cuda $(BIN)/python -m pytest -n $(JOBS) notebooks
+
+lint: $(VENV)/test  ## check the style of code and notebooks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+notebooks: $(VENV)/test  ## run every notebook and store its outputs
+	$(BIN)/python tests/notebook_tools.py record $(NOTEBOOKS)
+
+address: $(VENV)/test  ## move the course to another repository: make address URL=https://github.com/OWNER/REPO
+	$(BIN)/python tests/notebook_tools.py address "$(URL)"
+
+clean:  ## remove the environment
+	rm -rf $(VENV)
+
+$(VENV)/lab: requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(if $(filter cpu,$(TORCH)),$(PIP) --no-deps --extra-index-url $(CPU_WHEELS) $(shell grep ^torch== requirements.txt))
+	$(PIP) -r requirements.txt
+	$(PIP) --no-deps -e .
+	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
+	touch $@
+
+$(VENV)/test: $(VENV)/lab tests/requirements.txt
+	$(PIP) -r tests/requirements.txt
+	touch $@

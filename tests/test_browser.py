@@ -1,0 +1,206 @@
+"""The lessons in a real JupyterLab in a real browser: every cell runs, and typed answers get their verdicts.
+
+Needs Chromium or Chrome. Without one these tests are skipped, or fail if TRANSFORMER_EDU_BROWSER=required.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import nbformat
+import pytest
+from notebook_tools import LESSONS, ROOT, WIDGET_VIEW, checked, first_difference, read
+
+from transformer_edu.exercises import load
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+OFF = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
+SWITCHES = ["--no-sandbox", "--no-first-run", *(f"--disable-{each}" for each in OFF)]
+ANNOUNCEMENTS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+SECOND = 1000  # playwright counts in milliseconds
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        say = pytest.fail if os.environ.get("TRANSFORMER_EDU_BROWSER") == "required" else pytest.skip
+        say("no browser was found, so no lesson was tried in one: install Chromium or Chrome")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=SWITCHES)
+        yield browser.new_context(viewport={"width": 1400, "height": 1000})  # one, so that it loads Lab once
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """The address of a JupyterLab that serves a copy of the lessons, with settings of its own."""
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "notebooks", home / "notebooks")
+    (home / "config/labconfig").mkdir(parents=True)
+    (home / "config/labconfig/page_config.json").write_text(json.dumps(ANNOUNCEMENTS))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    switches = [f"--port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token="]
+    switches += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={home / 'notebooks'}"]
+    kinds = ("_CONFIG", "_DATA", "_RUNTIME", "LAB_SETTINGS", "LAB_WORKSPACES")
+    own = {f"JUPYTER{kind}_DIR": str(home / kind.strip("_").lower()) for kind in kinds}
+    with open(home / "log", "w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyter", "lab", *switches], env=os.environ | own, stdout=log, stderr=log
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(server, address, home / "log")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def wait_for(server, address, log):
+    """Returns as soon as the server answers."""
+    for _ in range(300):
+        try:
+            urlopen(f"{address}/api", timeout=1).close()
+            return
+        except OSError:
+            try:
+                server.wait(timeout=0.2)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    raise RuntimeError(f"JupyterLab does not answer:\n{log.read_text()}")
+
+
+@pytest.fixture
+def page(browser, lab):
+    """A new page that collects what must not happen: errors in the console and requests to other machines."""
+    page = browser.new_page()
+    page.set_default_timeout(60 * SECOND)
+    page.troubles = []
+    page.on("pageerror", lambda error: page.troubles.append(f"error: {error}"))
+    page.on("console", lambda message: note_error(page, message))
+    page.on("request", lambda request: note_stranger(page, request, urlsplit(lab).netloc))
+    yield page
+    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.close()
+    assert page.troubles == []
+
+
+def note_error(page, message):
+    if message.type == "error":
+        page.troubles.append(f"console: {message.text} ({message.location['url']})")
+
+
+def note_stranger(page, request, own):
+    url = urlsplit(request.url)
+    if url.scheme not in ("data", "blob") and url.netloc != own:
+        page.troubles.append(f"request: {request.url}")
+
+
+# What a reader does ---------------------------------------------------------------------------------------
+
+NOTEBOOK = "jupyterapp.shell.currentWidget.content"
+CELLS = f"{NOTEBOOK}.model.toJSON().cells"
+IDLE = "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+
+
+def open_lesson(page, lab, lesson):
+    page.goto(f"{lab}/lab/tree/{lesson.name}?reset")
+    page.get_by_text("| Idle").wait_for()
+    page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").first.wait_for()
+
+
+def run_all(page):
+    page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+    done = f"{CELLS}.every(cell => cell.execution_count !== null) && {IDLE}"
+    page.wait_for_function(done, timeout=300 * SECOND)
+
+
+def cells(page):
+    """The notebook as it now is in the browser."""
+    return page.evaluate(CELLS)
+
+
+def type_and_run(page, index, source):
+    """Types a cell's new source, runs it and the cell after it, and returns the latter's outputs."""
+    page.evaluate(f"{NOTEBOOK}.activeCellIndex = {index}; {NOTEBOOK}.scrollToItem({index})")
+    editor = page.locator(".jp-Notebook .jp-Cell.jp-mod-active .cm-content")
+    editor.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(source)
+    before = cells(page)[index + 1]["execution_count"]
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_function(f"{CELLS}[{index + 1}].execution_count > {before} && {IDLE}")
+    return cells(page)[index + 1]["outputs"]
+
+
+def move_a_control(page, index):
+    """Drags the first slider of a cell's viewer, or chooses from its menu, and waits for another picture."""
+    page.evaluate(f"{NOTEBOOK}.scrollToItem({index})")
+    place = f".jp-Cell[data-windowed-list-index='{index}']"
+    cell = page.locator(place)
+    cell.locator(".jupyter-widgets").first.wait_for()
+    cell.locator("img").first.wait_for()
+    pictures = f"[...document.querySelectorAll(`{place} img`)].map(image => image.src).join()"
+    before = page.evaluate(pictures)
+    if cell.locator(".noUi-handle").count():
+        drag_to_the_other_end(page, cell)
+    else:
+        cell.locator("select").first.select_option(index=1)
+    page.wait_for_function(f"!['', {json.dumps(before)}].includes({pictures})")
+
+
+def drag_to_the_other_end(page, cell):
+    handle, track = cell.locator(".noUi-handle").first, cell.locator(".noUi-base").first
+    handle.scroll_into_view_if_needed()
+    here, whole = handle.bounding_box(), track.bounding_box()
+    x, y = here["x"] + here["width"] / 2, here["y"] + here["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(whole["x"] + (whole["width"] if x < whole["x"] + whole["width"] / 2 else 0), y, steps=5)
+    page.mouse.up()
+
+
+# The tests ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_every_cell_of_a_lesson_runs_and_every_viewer_moves(page, lab, lesson):
+    open_lesson(page, lab, lesson)
+    run_all(page)
+    for index, (stored, fresh) in enumerate(zip(read(lesson).cells, cells(page), strict=True)):
+        if stored.cell_type == "code":
+            fresh = nbformat.from_dict(fresh)
+            assert first_difference(stored.outputs, fresh.outputs) is None, stored.source
+            if any(WIDGET_VIEW in output.get("data", {}) for output in fresh.outputs):
+                move_a_control(page, index)
+
+
+STUB = "import torch\ndef causal_mask(length):\n    return torch.ones(length, length).bool().{}()"
+
+
+def test_a_wrong_and_then_a_right_answer_get_their_verdicts(page, lab):
+    lesson = next(path for path in LESSONS if path.stem == "01_masks")
+    names = [checked(cell)[1] for cell in read(lesson).cells]
+    open_lesson(page, lab, lesson)
+    run_all(page)
+    for way, status in (("triu", "wrong"), ("tril", "correct")):
+        answer = {}
+        exec(STUB.format(way), answer)
+        verdict = load("masks.causal_mask").check(answer["causal_mask"], quiet=True)
+        outputs = type_and_run(page, names.index("masks.causal_mask") - 1, STUB.format(way))
+        assert verdict.status == status
+        assert outputs[0]["text"].strip() == verdict.message
+        assert any("image/png" in output.get("data", {}) for output in outputs) == (status == "wrong")
