@@ -1,0 +1,695 @@
+"""What the pictures show, asserted on their arrays and artists; how they look was judged by eye."""
+
+import io
+import re
+import warnings
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from transformer_edu import plots
+from transformer_edu.plots.drawing import WEIGHTS
+from transformer_edu.plots.values import number, short, spelled
+
+QUERIES = ["ich", "mag", "Käse", "</s>"]
+KEYS = ["i", "like", "_cheese_", "$very$", "much"]
+AWKWARD = [
+    "▁Donaudampfschiff",
+    "Übergrößenträger",
+    "中文",
+    "$x^2$",
+    " lead",
+    "tab\there",
+    "internationalisation",
+]
+
+
+def softmax(scores):
+    parts = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return parts / parts.sum(axis=-1, keepdims=True)
+
+
+def some_weights(*shape):
+    return softmax(np.random.default_rng(0).normal(size=shape) * 2)
+
+
+def some_mask():
+    mask = np.ones((4, 5), dtype=bool)
+    mask[0, 2:] = mask[1, 3] = mask[3] = False
+    return mask
+
+
+def hatched(ax):
+    """The cells under a hatched rectangle of the panel, as a bool array."""
+    cells = np.zeros(ax.images[0].get_array().shape, dtype=bool)
+    for patch in ax.patches:
+        if patch.get_hatch():
+            left, top = round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)
+            cells[top : top + round(patch.get_height()), left : left + round(patch.get_width())] = True
+    return cells
+
+
+def framed(ax):
+    """The cells in a thick frame."""
+    return {
+        (round(patch.get_y() + 0.5), round(patch.get_x() + 0.5))
+        for patch in ax.patches
+        if patch.get_linewidth() > 2
+    }
+
+
+def labels(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def shown(ax):
+    return np.ma.getdata(ax.images[0].get_array())
+
+
+def numbers_in(ax):
+    return {
+        (int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in ax.texts if cell_text(t)
+    }
+
+
+def cell_text(text):
+    return text.get_visible() and not hasattr(text, "xycoords")
+
+
+def pixels(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+# --- attention maps ---
+
+
+def test_each_weight_stands_in_the_row_of_its_query_and_the_column_of_its_key():
+    weights = some_weights(4, 5)
+    (ax,) = plots.attention_map(weights, QUERIES, KEYS).axes
+    np.testing.assert_array_equal(shown(ax), weights)
+    assert ax.images[0].origin == "upper"
+    assert ax.get_xlim() == (-0.5, 4.5)
+    assert ax.get_ylim() == (3.5, -0.5)  # query 0 at the top
+    assert numbers_in(ax)[1, 3] == f"{weights[1, 3]:.2f}"
+
+
+def test_tokens_label_both_sides_in_their_order_and_the_axes_are_named():
+    (ax,) = plots.attention_map(some_weights(4, 5), QUERIES, KEYS).axes
+    assert labels(ax.yaxis) == QUERIES
+    assert labels(ax.xaxis) == KEYS
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    assert ax.xaxis.get_ticks_position() == "top"
+    assert list(ax.get_yticks()) == [0, 1, 2, 3]
+
+
+def test_transposed_weights_make_another_picture():
+    weights = some_weights(5, 5)
+    a, b = (plots.attention_map(w, KEYS, KEYS) for w in (weights, weights.T))
+    assert not np.array_equal(shown(a.axes[0]), shown(b.axes[0]))
+    assert a.png() != b.png()
+    assert a.alt_text != b.alt_text
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.3, 1.0])
+def test_the_scale_is_0_to_1_whatever_the_weights(factor):
+    (ax,) = plots.attention_map(some_weights(4, 5) * factor).axes
+    assert ax.images[0].get_clim() == (0, 1)
+
+
+def test_colours_go_from_light_to_dark_so_that_grey_print_keeps_the_order():
+    grey = matplotlib.colormaps[WEIGHTS.colours](np.linspace(0, 1, 50))[:, :3] @ (0.299, 0.587, 0.114)
+    assert (np.diff(grey) < 0).all()
+    assert grey[0] > 0.9 and grey[-1] < 0.25
+
+
+def test_exactly_the_forbidden_cells_are_hatched():
+    mask = some_mask()
+    (ax,) = plots.attention_map(some_weights(4, 5) * mask, QUERIES, KEYS, mask=mask).axes
+    np.testing.assert_array_equal(hatched(ax), ~mask)
+    assert set(numbers_in(ax)) == {tuple(place) for place in np.argwhere(mask)}
+
+
+def test_a_forbidden_cell_that_holds_a_weight_shows_it_and_the_line_says_so():
+    mask = some_mask()
+    picture = plots.attention_map(some_weights(4, 5), QUERIES, KEYS, mask=mask)
+    assert len(numbers_in(picture.axes[0])) == 20
+    assert "9 of 20 cells are forbidden, yet 9 of them hold a weight" in picture.alt_text
+
+
+def test_without_a_mask_nothing_is_hatched():
+    assert not hatched(plots.attention_map(some_weights(4, 5)).axes[0]).any()
+
+
+def test_a_padding_mask_of_one_example_fits_as_it_is():
+    mask = torch.tensor([[[[True, True, True, False, False]]]])
+    (ax,) = plots.attention_map(some_weights(4, 5), mask=mask).axes
+    np.testing.assert_array_equal(hatched(ax), np.tile([False, False, False, True, True], (4, 1)))
+
+
+@pytest.mark.parametrize(
+    "mask, text",
+    [
+        (np.ones((4, 5)), "a mask is bool, True = may attend; this one, of shape (4, 5), is float64"),
+        (np.ones((5, 4), bool), "a mask of shape (5, 4) does not broadcast to weights of shape (4, 5)"),
+        (np.ones((2, 4, 5), bool), "a mask of shape (2, 4, 5) does not broadcast to weights of shape (4, 5)"),
+    ],
+)
+def test_a_mask_that_is_none_is_refused(mask, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.attention_map(some_weights(4, 5), mask=mask)
+
+
+@pytest.mark.parametrize(
+    "queries, keys, text",
+    [
+        (QUERIES[:3], KEYS, "queries has 3 labels, but shape (4, 5) (query, key) has 4 queries. Each"),
+        (QUERIES, KEYS[:2], "keys has 2 labels, but shape (4, 5) (query, key) has 5 keys. Each needs"),
+        (KEYS, KEYS, "(query, key) has 4 queries. If these are the last 4 of 5 tokens, pass queries[-4:]"),
+        (KEYS, QUERIES, "The two lists look exchanged: queries label the rows, keys the columns"),
+        ([QUERIES], KEYS, "It is a list within a list: pass queries[0]"),
+        (QUERIES, [KEYS], "It is a list within a list: pass keys[0]"),
+        ("ich mag", KEYS, "queries is one string, 'ich mag': pass a list of tokens, for example 'ich"),
+    ],
+)  # fmt: skip
+def test_labels_that_do_not_fit_are_refused_with_both_numbers_and_the_way_out(queries, keys, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.attention_map(some_weights(4, 5), queries, keys)
+
+
+def test_labels_may_be_ids_and_positions_stand_where_none_are_given():
+    (ax,) = plots.attention_map(some_weights(4, 5), torch.tensor([7, 8, 9, 2])).axes
+    assert labels(ax.yaxis) == ["7", "8", "9", "2"]
+    assert labels(ax.xaxis) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    "weights, text",
+    [
+        (np.ones((1, 2, 4, 5)), "weights must be numbers (query, key), got shape (1, 2, 4, 5) of float64"),
+        (np.ones(5), "weights must be numbers (query, key), got shape (5,) of float64"),
+        (np.ones((0, 5)), "weights must be numbers (query, key), got shape (0, 5) of float64"),
+        ([["a"]], "weights must be numbers (query, key), got shape (1, 1) of <U1"),
+        ([[0.5, 0.5], [np.nan, 0.5]], "weights[1, 0] is nan, not finite. A row with nothing to attend to has "
+                                      "weights 0"),
+        ([[0.5, 2.5]], "weights[0, 1] is 2.5, not between 0 and 1. Are these the scores, before"),
+        ([[-0.25, 1.0]], "weights[0, 0] is -0.25, not between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_what_is_no_weight_is_refused(weights, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.attention_map(weights)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w: torch.tensor(w, requires_grad=True),
+        lambda w: torch.tensor(w, dtype=torch.float32),
+        lambda w: torch.tensor(w).to(torch.bfloat16).requires_grad_(),
+        lambda w: torch.tensor(w).half().T.contiguous().T,
+        lambda w: w.tolist(),
+        lambda w: list(torch.tensor(w, requires_grad=True)),
+        lambda w: [list(row) for row in torch.tensor(w)],
+    ],
+)
+def test_tensors_of_every_kind_and_lists_are_drawn(make):
+    weights = some_weights(4, 5)
+    (ax,) = plots.attention_map(make(weights), QUERIES, KEYS).axes
+    np.testing.assert_allclose(shown(ax), weights, atol=4e-3)
+
+
+def test_numbers_stand_in_small_matrices_only():
+    assert len(numbers_in(plots.attention_map(some_weights(8, 8)).axes[0])) == 64
+    assert not numbers_in(plots.attention_map(some_weights(8, 9)).axes[0])
+
+
+def test_many_tokens_get_every_second_label():
+    (ax,) = plots.attention_map(some_weights(64, 64)).axes
+    assert labels(ax.xaxis)[:3] == ["0", "2", "4"]
+    assert list(ax.get_xticks()[:3]) == [0, 2, 4]
+
+
+def test_a_map_is_drawn_into_given_axes_and_replaces_what_was_there():
+    figure, axes = plt.subplots(1, 2)
+    for weights in (some_weights(4, 5), some_weights(3, 2)):
+        picture = plots.attention_map(weights, ax=axes[1])
+    assert picture.figure is figure and picture.axes == (axes[1],)
+    assert len(axes[1].images) == 1 and shown(axes[1]).shape == (3, 2)
+    assert not axes[0].images
+    plt.close(figure)
+
+
+def test_filling_a_map_again_is_the_same_as_drawing_it_anew():
+    old, new = some_weights(4, 5), some_weights(6, 5)[2:]
+    mask = some_mask()
+    picture = plots.attention_map(new, QUERIES, KEYS)
+    picture.quick_png()
+    fresh = plots.attention_map(old * mask, QUERIES, KEYS, mask, title="t")
+    picture.refill(old * mask, mask, "t")
+    assert np.array_equal(pixels(picture.quick_png()), pixels(fresh.quick_png()))
+    assert np.array_equal(pixels(picture.png()), pixels(fresh.png()))
+    assert picture.alt_text == fresh.alt_text
+    with pytest.raises(
+        ValueError, match=re.escape("the picture has shape (4, 5) (query, key), the weights (3, 5)")
+    ):
+        picture.refill(old[:3])
+
+
+# --- many heads ---
+
+
+def test_every_head_has_a_panel_and_all_share_one_scale():
+    weights = some_weights(3, 4, 5)
+    mask = some_mask()
+    picture = plots.head_grid(weights, QUERIES, KEYS, mask=mask, titles=["a", "b", "c"])
+    assert len(picture.axes) == 3
+    for ax, one, title in zip(picture.axes, weights, "abc", strict=True):
+        np.testing.assert_array_equal(shown(ax), one)
+        np.testing.assert_array_equal(hatched(ax), ~mask)
+        assert ax.images[0].get_clim() == (0, 1)
+        assert ax.get_title() == title
+        assert labels(ax.xaxis) == KEYS
+    assert [labels(ax.yaxis) for ax in picture.axes] == [QUERIES, [], []]
+
+
+def test_sixteen_heads_stand_four_by_four_with_labels_outside():
+    picture = plots.head_grid(some_weights(16, 4, 5), QUERIES, KEYS)
+    corners = {(round(ax.get_position().x0, 3), round(ax.get_position().y0, 3)) for ax in picture.axes}
+    assert len({x for x, _ in corners}) == len({y for _, y in corners}) == 4
+    assert [bool(labels(ax.xaxis)) for ax in picture.axes] == [True] * 4 + [False] * 12
+    assert picture.axes[13].get_title() == "head 13"
+    assert picture.figure.get_size_inches()[0] < 10
+
+
+def test_a_mask_may_differ_from_head_to_head():
+    mask = np.ones((2, 4, 5), bool)
+    mask[1, 0, 4] = False
+    picture = plots.head_grid(some_weights(2, 4, 5), mask=mask)
+    assert [int(hatched(ax).sum()) for ax in picture.axes] == [0, 1]
+
+
+def test_a_head_grid_refuses_one_matrix_and_a_wrong_number_of_titles():
+    with pytest.raises(ValueError, match=re.escape("numbers (heads, query, key), got shape (4, 5)")):
+        plots.head_grid(some_weights(4, 5))
+    with pytest.raises(
+        ValueError, match=re.escape("2 titles for 3 heads (weights of shape (3, 4, 5)): give one each")
+    ):
+        plots.head_grid(some_weights(3, 4, 5), titles=["a", "b"])
+
+
+# --- masks ---
+
+
+def test_a_mask_picture_fills_what_is_allowed_hatches_what_is_not_and_says_which_is_which():
+    mask = some_mask()
+    picture = plots.mask_picture(torch.tensor(mask)[None, None], QUERIES, KEYS)
+    (ax,) = picture.axes
+    np.testing.assert_array_equal(shown(ax), mask)
+    np.testing.assert_array_equal(hatched(ax), ~mask)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "may attend (True)",
+        "may not (False)",
+    ]
+    light, dark = (
+        ax.images[0].to_rgba(float(value))[:3] @ np.array([0.299, 0.587, 0.114]) for value in (0, 1)
+    )
+    assert light - dark > 0.5
+
+
+def test_one_row_for_all_queries_is_repeated_for_each():
+    (ax,) = plots.mask_picture(torch.tensor([[[[True, True, False, False, False]]]]), QUERIES, KEYS).axes
+    assert shown(ax).tolist() == [[1, 1, 0, 0, 0]] * 4
+    assert plots.mask_picture(np.ones((1, 5), bool)).axes[0].images[0].get_array().shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "mask, text",
+    [
+        (np.ones((2, 1, 4, 5), bool), "one mask (query, key) is drawn, this one has shape (2, 1, 4, 5)"),
+        (np.ones(5, bool), "this one has shape (5,)"),
+        (np.ones((4, 5), int), "a mask is bool, True = may attend; this one, of shape (4, 5), is int64"),
+    ],
+)  # fmt: skip
+def test_what_is_no_single_mask_is_refused(mask, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.mask_picture(mask)
+
+
+# --- the product ---
+
+
+def product(**changes):
+    rng = np.random.default_rng(1)
+    scores, value = rng.normal(size=(4, 5)) * 3, rng.normal(size=(5, 3))
+    scores[0, 3:] = -np.inf
+    arrays = {"scores": scores, "weights": softmax(scores), "value": value, "output": softmax(scores) @ value}
+    return arrays | changes
+
+
+def test_the_product_shows_four_matrices_with_their_operators():
+    arrays = product()
+    picture = plots.product_picture(**arrays, queries=QUERIES, keys=KEYS)
+    for ax, (name, array) in zip(picture.axes, arrays.items(), strict=True):
+        np.testing.assert_array_equal(np.ma.filled(ax.images[0].get_array(), -np.inf), array)
+        assert ax.get_title() == f"{name} {array.shape}"
+    assert [text.get_text() for text in picture.figure.texts] == ["", "softmax\n→", "@", "="]
+    assert (
+        labels(picture.axes[0].xaxis)
+        == labels(picture.axes[1].xaxis)
+        == labels(picture.axes[2].yaxis)
+        == KEYS
+    )
+    assert labels(picture.axes[0].yaxis) == QUERIES
+    assert [ax.get_xlabel() for ax in picture.axes] == ["key", "key", "d_v", "d_v"]
+
+
+def test_scores_and_values_have_0_in_the_middle_and_weights_go_from_0_to_1():
+    scores, weights, value, output = (
+        ax.images[0].get_clim() for ax in plots.product_picture(**product()).axes
+    )
+    finite = product()["scores"][np.isfinite(product()["scores"])]
+    assert scores == (-abs(finite).max(), abs(finite).max())
+    assert weights == (0, 1)
+    assert value == output == (-abs(product()["value"]).max(), abs(product()["value"]).max())
+
+
+def test_blocked_scores_are_hatched_in_scores_and_weights_alike():
+    axes = plots.product_picture(**product()).axes
+    expected = np.isneginf(product()["scores"])
+    for ax in axes[:2]:
+        np.testing.assert_array_equal(hatched(ax), expected)
+    assert not hatched(axes[2]).any() and not hatched(axes[3]).any()
+    assert (0, 3) not in numbers_in(axes[0]) and numbers_in(axes[0])[0, 0] == number(
+        product()["scores"][0, 0]
+    )
+
+
+@pytest.mark.parametrize(
+    "changes, text",
+    [
+        ({"weights": np.ones((5, 4)) / 4}, "weights has shape (5, 4); with scores (4, 5) (query, key) and "
+                                           "value (5, 3) (key, d_v) it must be (4, 5)"),
+        ({"value": np.ones((4, 3))}, "value has shape (4, 3)"),
+        ({"output": np.ones((4, 5))}, "output has shape (4, 5)"),
+        ({"value": np.full((5, 3), np.nan)}, "value is not finite in 15 of 15 places"),
+        ({"scores": np.full((4, 5), np.inf)}, "scores is not finite in 20 of 20 places"),
+        ({"scores": np.ones((1, 4, 5))}, "scores must be one matrix of numbers, got shape (1, 4, 5)"),
+    ],
+)  # fmt: skip
+def test_matrices_that_do_not_belong_together_are_refused(changes, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.product_picture(**product(**changes))
+
+
+def test_signs_are_told_without_numbers_too():
+    rng = np.random.default_rng(1)
+    scores, value = rng.normal(size=(9, 9)), rng.normal(size=(9, 2))
+    (ax, *_) = plots.product_picture(scores, softmax(scores), value, softmax(scores) @ value).axes
+    (dashes,) = [c for c in ax.collections if hasattr(c, "get_offsets") and len(c.get_offsets()) > 1]
+    seen = {(int(y), int(x)) for x, y in dashes.get_offsets()}
+    assert seen == {tuple(place) for place in np.argwhere(scores < -0.02 * abs(scores).max())}
+
+
+# --- differences ---
+
+
+def test_given_and_expected_stand_side_by_side_and_the_first_difference_is_framed_in_all():
+    expected = np.tril(np.ones((4, 5), bool))
+    given = expected.copy()
+    given[1, 4] = given[3, 0] = not given[1, 4]
+    given[3, 0] = False
+    picture = plots.difference_picture(given, torch.tensor(expected), (1, 4), title="causal_mask")
+    assert [ax.get_title() for ax in picture.axes] == [
+        "what you gave",
+        "what was expected",
+        "where they differ",
+    ]
+    for ax, array in zip(picture.axes, (given, expected, given != expected), strict=True):
+        np.testing.assert_array_equal(shown(ax), array)
+        assert framed(ax) == {(1, 4)}
+        assert (ax.get_ylabel(), ax.get_xlabel()) == ("query", "key")
+    assert numbers_in(picture.axes[0])[1, 4] == "T" and numbers_in(picture.axes[1])[1, 4] == "F"
+    assert numbers_in(picture.axes[2]) == {(1, 4): "≠", (3, 0): "≠"}
+    assert picture.alt_text == (
+        "Difference (causal_mask): 2 of 20 entries, first at query 1, key 4: given True, expected False."
+    )
+
+
+@pytest.mark.parametrize(
+    "given", [np.arange(3), [0, 1, 2], 3, [[0.5]], [[True]], np.arange(6).reshape(2, 3) / 7]
+)
+def test_rows_numbers_and_matrices_of_every_kind_are_compared(given):
+    given = np.asarray(given)
+    expected = ~given if given.dtype == bool else given + 1
+    picture = plots.difference_picture(given, expected)
+    assert len(picture.axes) == 3
+    np.testing.assert_array_equal(shown(picture.axes[0]), np.atleast_2d(given))
+    assert framed(picture.axes[0]) == {(0, 0)}
+
+
+def test_a_row_needs_one_index_and_one_name():
+    picture = plots.difference_picture([1, 2, 3], [1, 2, 4], (2,), axes=("batch",))
+    assert framed(picture.axes[1]) == {(0, 2)}
+    assert picture.axes[0].get_xlabel() == "batch"
+    assert picture.alt_text == "Difference: 1 of 3 entries, first at batch 2: given 3, expected 4."
+
+
+def test_arrays_of_two_shapes_stand_alone_with_their_shapes():
+    picture = plots.difference_picture(np.zeros((3, 4)), np.zeros((4, 3)))
+    assert [ax.get_title() for ax in picture.axes] == ["what you gave: (3, 4)", "what was expected: (4, 3)"]
+    assert picture.alt_text == "Difference: the shape given is (3, 4), the shape expected is (4, 3)."
+    assert len(plots.difference_picture(np.zeros(4), np.zeros((4, 3))).axes) == 2
+
+
+def test_nan_is_hatched_and_counts_as_a_difference():
+    given = np.array([[0.5, np.nan], [0.25, 0.75]])
+    picture = plots.difference_picture(given, np.nan_to_num(given))
+    np.testing.assert_array_equal(hatched(picture.axes[0]), np.isnan(given))
+    assert not hatched(picture.axes[1]).any()
+    assert "1 of 4 entries, first at query 0, key 1: given nan, expected 0.00" in picture.alt_text
+
+
+def test_a_small_difference_is_written_with_enough_digits():
+    given = np.array([[0.3337, 0.1]])
+    picture = plots.difference_picture(given, given - [[0.001, 0]])
+    assert (numbers_in(picture.axes[0])[0, 0], numbers_in(picture.axes[1])[0, 0]) == ("0.334", "0.333")
+
+
+def test_equal_arrays_have_no_frame():
+    picture = plots.difference_picture([[1.0, 2.0]], [[1.0, 2.00001]])
+    assert picture.alt_text == "Difference: none, given and expected agree."
+    assert all(framed(ax) == set() for ax in picture.axes)
+    assert framed(plots.difference_picture([[1.0, 2.0]], [[1.0, 2.00001]], tolerance=1e-6).axes[0]) == {
+        (0, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    "given", [np.zeros((2, 3, 4)), np.zeros((0, 3)), np.array([["a"]]), np.zeros((2, 2), complex)]
+)
+def test_what_cannot_be_compared_in_a_picture_is_refused(given):
+    with pytest.raises(ValueError, match="one matrix of numbers is drawn"):
+        plots.difference_picture(given, np.zeros((2, 2)))
+
+
+def test_an_index_outside_is_refused():
+    with pytest.raises(ValueError, match=re.escape("where is (2, 0), outside of the shape (1, 2)")):
+        plots.difference_picture([[1, 2]], [[1, 3]], (2, 0))
+
+
+# --- lines ---
+
+
+def test_a_line_is_the_mean_over_seeds_in_a_band_from_least_to_most():
+    runs = np.array([[1.0, 2.0, 6.0], [3.0, 2.0, 0.0]])
+    picture = plots.lines([1, 4, 16], {"a": runs, "b": torch.tensor([1.0, 1.0, 2.0])}, "d_k", "loss", log="x")
+    (ax,) = picture.axes
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [2, 2, 3])
+    (band,) = ax.collections
+    corners = {tuple(point) for point in band.get_paths()[0].vertices}
+    assert {(1.0, 1.0), (1.0, 3.0), (16.0, 0.0), (16.0, 6.0)} <= corners
+    assert ax.get_xscale() == "log" and labels(ax.xaxis) == ["1", "4", "16"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("d_k", "loss")
+    assert picture.alt_text == (
+        "loss against d_k: 2 lines, mean and range over 1 or 2 seeds. From d_k 1 to 16: a 2.00 to 3.00; "
+        "b 1.00 to 2.00."
+    )
+
+
+def test_lines_are_told_apart_without_colour():
+    (ax,) = plots.lines([1, 2], {f"_{i}$": [i, i] for i in range(8)}, "step", "loss").axes
+    looks = {(line.get_marker(), line.get_linestyle()) for line in ax.lines}
+    assert len(looks) == len({line.get_marker() for line in ax.lines}) == 8
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"_{i}$" for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    "x, series, log, text",
+    [
+        (
+            [1, 2],
+            {"a": [1, 2, 3]},
+            "",
+            "'a' has shape (1, 3), x has 2 points: give (points,) or (seeds, points)",
+        ),
+        ([1, 2], {}, "", "at least one series"),
+        ([0, 2], {"a": [1, 2]}, "x", "log='x': the x axis has numbers that are not positive"),
+        ([1, 2], {"a": [1, -2]}, "xy", "log='xy': the y axis has numbers that are not positive"),
+    ],
+)
+def test_series_that_cannot_be_drawn_are_refused(x, series, log, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.lines(x, series, "step", "loss", log=log)
+
+
+# --- words ---
+
+
+def test_the_line_beside_a_map_tells_each_querys_strongest_key():
+    weights = [[1.0, 0.0, 0.0], [0.125, 0.875, 0.0], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.0, 0.0]]
+    picture = plots.attention_map(weights, QUERIES, ["the", "cat", "sat"], title="head 2")
+    assert picture.alt_text == (
+        "Attention map (head 2): 4 queries by 3 keys. Strongest key of each query: "
+        "ich → the 1.00, mag → cat 0.88, Käse → 3 keys alike 0.33, </s> → nothing."
+    )
+
+
+def test_the_line_beside_a_mask_lists_what_each_query_may_see():
+    assert plots.mask_picture(some_mask(), QUERIES, list("abcde")).alt_text == (
+        "Mask: 4 queries by 5 keys, 11 of 20 cells allowed. ich → a, b; mag → a, b, c, e; Käse → every key; "
+        "</s> → nothing."
+    )
+
+
+def test_the_line_beside_many_heads_stays_short():
+    words = plots.head_grid(some_weights(16, 12, 12)).alt_text
+    assert words.startswith("Attention maps: 16 heads, 12 queries by 12 keys. head 0: ")
+    assert len(words) < 500
+    assert "\n" not in plots.attention_map(some_weights(2, 2), ["a\nb", "c"], title="two\nlines").alt_text
+
+
+def test_numbers_are_rounded_so_that_the_last_bit_of_a_device_changes_nothing():
+    assert number(0.125) == number(0.125 - 1e-7) == number(0.125 + 1e-7) == "0.13"
+    assert number(-0.004) == "0.00" and number(-1.5, 1) == "−1.5" and number(float("nan")) == "nan"
+    assert [short(x) for x in (0.0, 0.001234, 12.34, 1234.5, float("inf"))] == [
+        "0",
+        "0.00123",
+        "12.3",
+        "1235",
+        "inf",
+    ]
+
+
+def test_labels_are_spelled_on_one_line_and_cut_in_the_middle():
+    assert spelled("a\n\tb") == "a\\n\\tb"
+    assert spelled(" the ") == "␣the␣" and spelled("   ") == "␣␣␣"
+    assert spelled("Donaudampfschifffahrt") == "Donaudam…fffahrt"
+    assert spelled(7) == "7" and spelled("") == ""
+
+
+def test_strange_tokens_are_drawn_without_a_warning_and_without_formulas():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture = plots.attention_map(some_weights(7, 7), AWKWARD, AWKWARD, title="$not_math$")
+        picture.png()
+    (ax,) = picture.axes
+    assert labels(ax.yaxis)[3] == "$x^2$" and not ax.get_yticklabels()[3].get_parse_math()
+    assert not ax.title.get_parse_math()
+
+
+# --- what a picture is ---
+
+
+PICTURES = {
+    "map": lambda: plots.attention_map(some_weights(7, 7), AWKWARD, AWKWARD, title="a title"),
+    "one cell": lambda: plots.attention_map([[1.0]], ["W" * 30], ["W" * 30]),
+    "one query": lambda: plots.attention_map(some_weights(1, 12)),
+    "large map": lambda: plots.attention_map(some_weights(40, 40)),
+    "heads": lambda: plots.head_grid(some_weights(16, 7, 14), AWKWARD, AWKWARD * 2),
+    "one head": lambda: plots.head_grid(some_weights(1, 2, 3), titles=["a rather long title of one head"]),
+    "mask": lambda: plots.mask_picture(np.tril(np.ones((7, 7), bool)), AWKWARD, AWKWARD, title="t"),
+    "small mask": lambda: plots.mask_picture([[True]]),
+    "product": lambda: plots.product_picture(**product(), queries=QUERIES, keys=KEYS),
+    "difference": lambda: plots.difference_picture(np.zeros((4, 5)), np.eye(4, 5), title="merge_heads, 0"),
+    "shapes": lambda: plots.difference_picture(np.zeros((1, 1)), np.zeros((2, 2))),
+    "lines": lambda: plots.lines([1, 2], {"a name of some length": np.ones((3, 2))}, "x", "y", title="t"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(PICTURES))
+def test_nothing_is_cut_off_at_the_edge_of_the_figure(kind):
+    figure = PICTURES[kind]().figure
+    box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high
+
+
+@pytest.mark.parametrize("kind", list(PICTURES))
+def test_a_picture_fits_a_notebook_and_is_the_same_every_time(kind):
+    a, b = PICTURES[kind](), PICTURES[kind]()
+    (data, metadata), png = a._repr_mimebundle_(), b.png()
+    assert data["image/png"] == png
+    assert a.alt_text == b.alt_text and "\n" not in a.alt_text
+    assert repr(a).startswith("<Picture: ") and " at 0x" not in repr(a)
+    assert metadata["image/png"]["width"] <= 1000
+
+
+def test_alt_text_is_stored_in_the_file_and_offered_to_the_page(tmp_path):
+    picture = plots.attention_map(some_weights(4, 5), QUERIES, KEYS)
+    data, metadata = picture._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == picture.alt_text
+    assert Image.open(io.BytesIO(data["image/png"])).text["Description"] == picture.alt_text
+    for name in ("a.png", "a.svg", "a.pdf"):
+        picture.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    assert "Strongest key of each query" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_twenty_five_pictures_are_all_shown_and_none_stays_open(monkeypatch):
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pictures = [plots.attention_map([[1.0]], title=str(i)) for i in range(25)]
+        for picture in pictures:
+            picture.show()
+    assert plt.get_fignums() == []
+    assert [list(data) for data in seen] == [["text/plain", "image/png"], ["text/plain"]] * 25
+    assert [data["text/plain"] for data in seen[1::2]] == [picture.alt_text for picture in pictures]
+
+
+def test_a_picture_in_a_figure_that_pyplot_shows_is_not_shown_twice(monkeypatch):
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data))
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "inline")
+    figure, ax = plt.subplots()
+    picture = plots.attention_map(some_weights(2, 3), ax=ax)
+    picture.show()
+    assert seen == [{"text/plain": picture.alt_text}]
+    plt.close(figure)
+
+
+def test_a_notebooks_own_style_neither_changes_a_picture_nor_is_changed_by_it():
+    plain = plots.attention_map(some_weights(4, 5), QUERIES, KEYS).png()
+    with plt.style.context("dark_background"), plt.rc_context({"image.origin": "lower", "font.size": 20}):
+        before = dict(matplotlib.rcParams)
+        assert plots.attention_map(some_weights(4, 5), QUERIES, KEYS).png() == plain
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_only_maps_and_masks_can_be_filled_again():
+    picture = plots.mask_picture(some_mask(), QUERIES, KEYS)
+    picture.refill(np.ones((4, 5), bool), "all")
+    assert shown(picture.axes[0]).all() and not hatched(picture.axes[0]).any()
+    with pytest.raises(TypeError, match="draw a new picture"):
+        plots.head_grid(some_weights(2, 4, 5)).refill(some_weights(2, 4, 5))
+
+
+def test_black_and_white_numbers_stand_on_light_and_dark_cells():
+    (ax,) = plots.attention_map([[1.0, 0.0]]).axes
+    inks = [to_rgb(text.get_color()) for text in ax.texts if cell_text(text)]
+    assert inks == [(1.0, 1.0, 1.0), (0.0, 0.0, 0.0)]

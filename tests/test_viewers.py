@@ -1,0 +1,269 @@
+"""What viewers can show is drawn here in every state, without a browser."""
+
+import io
+import re
+import sys
+import time
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from nbclient import NotebookClient
+from PIL import Image
+
+from transformer_edu import plots, viewers
+
+TOKENS = ["ich", "mag", "Käse", "<b>", "</s>"]
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def weights(*shape, seed=0):
+    return torch.softmax(torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * 2, dim=-1)
+
+
+def layers():
+    """As `record_attention` gives them: name -> one (batch, heads, query, key) for each call."""
+    return {"encoder.0": [weights(1, 3, 5, 5)], "encoder.1": [weights(1, 2, 5, 5, seed=1)]}
+
+
+def kinds():
+    """Masks as functions of the real length and the padded one."""
+    return {
+        "causal": lambda length, size: torch.ones(size, size, dtype=torch.bool).tril(),
+        "padding": lambda length, size: (torch.arange(size) < length)[None, None, None],
+    }
+
+
+def shown(picture):
+    return np.asarray(picture.axes[0].images[0].get_array())
+
+
+def pixels(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
+
+
+def all_viewers():
+    return {
+        "attention": viewers.attention_viewer(layers(), TOKENS, TOKENS),
+        "mask": viewers.mask_viewer(kinds(), TOKENS),
+        "weights": viewers.weights_viewer(torch.randn(5, 5), TOKENS, TOKENS),
+    }
+
+
+# --- what there is to see ---
+
+
+def test_the_attention_viewer_reaches_every_head_of_every_layer():
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    assert viewer.states() == [
+        {"layer": name, "head": head}
+        for name, heads in (("encoder.0", 3), ("encoder.1", 2))
+        for head in range(heads)
+    ]
+    for state, picture in zip(viewer.states(), viewer.draw_all(), strict=True):
+        expected = layers()[state["layer"]][0][0, state["head"]]
+        np.testing.assert_allclose(shown(picture), expected)
+        assert picture.axes[0].get_title() == f"{state['layer']}, head {state['head']}"
+
+
+def test_a_list_of_layers_is_numbered_and_a_mapping_gives_each_layer_its_labels():
+    viewer = viewers.attention_viewer([weights(2, 4, 5), weights(1, 4, 5)])
+    assert [state["layer"] for state in viewer.states()] == [0, 0, 1]
+    assert viewer.first.axes[0].get_title() == "layer 0, head 0"
+    cross = viewers.attention_viewer(
+        {"self": weights(2, 4, 4), "cross": weights(2, 4, 5)},
+        TOKENS[:4], {"self": TOKENS[:4], "cross": TOKENS}, mask={"self": torch.ones(4, 4).tril().bool(), "cross": None},
+    )  # fmt: skip
+    pictures = cross.draw_all()
+    assert [len(picture.axes[0].get_xticks()) for picture in pictures] == [4, 4, 5, 5]
+    assert "6 of 16 cells are forbidden" in pictures[0].alt_text and "forbidden" not in pictures[2].alt_text
+
+
+def test_the_mask_viewer_shows_padding_where_the_sentence_has_ended():
+    viewer = viewers.mask_viewer(kinds(), TOKENS)
+    assert len(viewer.states()) == 10
+    picture = viewer.draw(mask="padding", length=2)
+    assert shown(picture).tolist() == [[1, 1, 0, 0, 0]] * 5
+    names = [tick.get_text() for tick in picture.axes[0].get_xticklabels()]
+    assert names == ["ich", "mag", "<pad>", "<pad>", "<pad>"]
+    assert viewer.states()[0] == {"mask": "causal", "length": 1}
+
+
+def test_the_mask_viewer_chooses_among_examples_and_takes_queries_of_their_own():
+    viewer = viewers.mask_viewer(kinds(), {"short": TOKENS[:2], "long": TOKENS})
+    assert len(viewer.states()) == 2 * (2 + 5)
+    cross = viewers.mask_viewer({"cross": kinds()["padding"]}, TOKENS, queries=["a", "b", "c"])
+    assert shown(cross.draw(mask="cross", length=4)).tolist() == [[1, 1, 1, 1, 0]] * 3
+
+
+def test_temperature_divides_the_scores_before_the_softmax():
+    scores = torch.randn(4, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    viewer = viewers.weights_viewer(scores, temperatures=[0.5, 2, 8])
+    for temperature, picture in zip([0.5, 2, 8], viewer.draw_all(), strict=True):
+        np.testing.assert_allclose(shown(picture), torch.softmax(scores / temperature, dim=-1))
+    assert viewers.weights_viewer(scores).start == {"temperature": 1.0}
+
+
+def test_a_query_with_nothing_to_attend_to_has_no_weight_at_any_temperature():
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    mask[2] = False
+    scores = torch.full((4, 5), 3.0)
+    scores[0, 0] = -torch.inf
+    for picture in viewers.weights_viewer(scores, mask=mask).draw_all():
+        assert shown(picture)[2].tolist() == [0.0] * 5
+        assert shown(picture)[0].tolist() == [0.0, 0.25, 0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    "make, text",
+    [
+        (
+            lambda: viewers.attention_viewer({"a": weights(2, 3, 4, 5)}),
+            "maps['a']: weights must be numbers (heads",
+        ),
+        (lambda: viewers.attention_viewer({"a": weights(3, 4, 5) * 2}), "maps['a']: weights["),
+        (lambda: viewers.attention_viewer({"a": weights(3, 4, 5)}, TOKENS), "queries has 5 labels"),
+        (lambda: viewers.attention_viewer({}), "nothing to choose from for 'layer'"),
+        (lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(n, 3)}, TOKENS), "a mask is bool"),
+        (
+            lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(5, n).bool()}, TOKENS),
+            "keys has 5 labels",
+        ),
+        (
+            lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=[1, 0]),
+            "temperatures must be positive",
+        ),
+        (lambda: viewers.weights_viewer(torch.ones(4, 5), TOKENS), "queries has 5 labels"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_before_a_control_is_touched(make, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        make()
+
+
+# --- controls ---
+
+
+def test_a_change_of_a_control_changes_picture_and_caption():
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    assert viewer.widget.children[1:] == (viewer.image, viewer.caption)
+    seen = {}
+    for state in viewer.states():
+        for name, value in state.items():
+            viewer.controls[name].value = value
+        seen[viewer.image.value] = viewer.caption.value
+        expected = viewer.draw(**state)
+        assert np.array_equal(pixels(viewer.image.value), pixels(expected.quick_png()))
+        assert f"{state['layer']}, head {state['head']}" in viewer.caption.value
+        assert "&lt;b&gt;" in viewer.caption.value
+    assert len(seen) == 5
+
+
+def test_a_layer_with_fewer_heads_offers_fewer():
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    viewer.controls["head"].value = 2
+    viewer.controls["layer"].value = "encoder.1"
+    assert [value for _, value in viewer.controls["head"].options] == [0, 1]
+    assert viewer.controls["head"].value == 0
+    viewer.controls["head"].value = 1
+    viewer.controls["layer"].value = "encoder.0"
+    assert viewer.controls["head"].value == 1 and len(viewer.controls["head"].options) == 3
+
+
+def test_words_make_a_menu_numbers_a_slider_and_a_single_value_no_control():
+    viewer = viewers.attention_viewer({"only": weights(3, 4, 5)})
+    assert type(viewer.controls["layer"]).__name__ == "Dropdown"
+    assert viewer.controls["layer"].layout.display == "none"
+    assert type(viewer.controls["head"]).__name__ == "SelectionSlider"
+    assert viewer.controls["head"].continuous_update is False
+    assert viewer.controls["head"].layout.display is None
+
+
+def test_an_error_while_drawing_is_raised_and_shown_and_no_old_picture_stays():
+    def draw(head):
+        if head == 2:
+            raise ValueError("head 2 <is> broken")
+        return plots.attention_map(weights(4, 5))
+
+    viewer = viewers.Viewer(draw, {"head": range(3)})
+    with pytest.raises(ValueError, match="head 2 <is> broken"):
+        viewer.draw_all()
+    viewer.widget  # noqa: B018
+    with pytest.raises(ValueError, match="head 2 <is> broken"):
+        viewer.controls["head"].value = 2
+    assert viewer.caption.value == "<b>ValueError</b>: head 2 &lt;is&gt; broken"
+    assert viewer.image.layout.display == "none"
+    viewer.controls["head"].value = 1
+    assert viewer.image.layout.display is None and "broken" not in viewer.caption.value
+
+
+def test_a_change_takes_less_than_a_tenth_of_a_second():
+    viewer = viewers.attention_viewer({"a": weights(6, 6, 6)}, list("abcdef"), list("ghijkl"))
+    viewer.widget  # noqa: B018
+    taken = []
+    for head in (1, 2, 3, 4, 5):
+        before = time.process_time()
+        viewer.controls["head"].value = head
+        taken.append(time.process_time() - before)
+    assert min(taken) < 0.1, taken
+
+
+# --- in the notebook ---
+
+
+@pytest.mark.parametrize("kind", ["attention", "mask", "weights"])
+def test_a_viewer_has_a_stable_text_its_first_picture_and_the_widget(kind):
+    (a, metadata), (b, _) = (all_viewers()[kind]._repr_mimebundle_() for _ in range(2))
+    assert set(a) == {"text/plain", "image/png", VIEW}
+    assert a["text/plain"] != "" and "0x" not in a["text/plain"]
+    if kind != "weights":  # these scores are random
+        assert a["text/plain"] == b["text/plain"]
+    assert a[VIEW]["model_id"] != b[VIEW]["model_id"]
+    viewer = all_viewers()[kind]
+    assert viewer.first.alt_text in repr(viewer)
+    assert metadata["image/png"]["alt"].split(":")[0] == viewer.first.alt_text.split(":")[0]
+
+
+def test_without_ipywidgets_the_first_picture_stands_with_a_note(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data))
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    viewer._ipython_display_()
+    assert [set(data) for data in seen] == [{"text/plain", "image/png"}, {"text/plain"}]
+    assert seen[1]["text/plain"].startswith("The controls need ipywidgets (python -m pip install ipywidgets)")
+    assert len(viewer.draw_all()) == 5
+
+
+CELLS = [
+    "import numpy as np\nfrom transformer_edu import plots, viewers\nweights = np.eye(3)",
+    "plots.attention_map(weights)",
+    "for head in range(25):\n    plots.attention_map(weights[:1], title=f'head {head}').show()",
+    "viewers.attention_viewer({'a': weights[None]})",
+    "viewers.attention_viewer({'a': np.stack([weights, weights.T, 1 - weights])}).controls['head'].value = 2",
+]
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return notebook
+
+
+def test_in_a_kernel_every_picture_is_shown_once_with_its_line(notebook):
+    _, single, many, viewer, _ = (cell.outputs for cell in notebook.cells)
+    assert [set(output.data) for output in single] == [{"text/plain", "image/png"}, {"text/plain"}]
+    assert single[1].data["text/plain"] == (
+        "Attention map: 3 queries by 3 keys. Strongest key of each query: 0 → 0 1.00, 1 → 1 1.00, 2 → 2 1.00."
+    )
+    assert [output.output_type for output in many] == [
+        "display_data"
+    ] * 50  # no stream: nothing was warned of
+    assert sum("image/png" in output.data for output in many) == 25
+    assert [set(output.data) for output in viewer] == [{"text/plain", "image/png", VIEW}]
+
+
+def test_in_a_kernel_a_control_draws_without_an_output_of_its_own(notebook):
+    assert notebook.cells[-1].outputs == []

@@ -1,0 +1,127 @@
+"""What every picture function returns, and how a notebook shows it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from .drawing import style
+
+DPI = 144  # of a stored picture, shown at 96 pixels an inch: sharp on screens of either kind
+CSS = 96
+
+
+class Picture:
+    """A drawn figure and one line that says in words what it shows.
+
+    As the last line of a notebook cell, or by `show()`, it is shown once, the line beneath it. It belongs to
+    no list of open figures, so nothing has to be closed.
+    """
+
+    def __init__(
+        self, panels: Sequence[Any], alt_text: str = "", fill: Callable[..., str] | None = None
+    ) -> None:
+        self.panels = tuple(panels)
+        self.alt_text = alt_text
+        self._fill = fill
+        self._still: tuple[int, FigureCanvasAgg, Any] | None = None
+
+    @property
+    def axes(self) -> tuple[Axes, ...]:
+        """The axes of the panels, in reading order."""
+        return tuple(getattr(panel, "ax", panel) for panel in self.panels)
+
+    @property
+    def figure(self) -> Figure:
+        """matplotlib's figure."""
+        return self.axes[0].get_figure(root=True)
+
+    def refill(self, *arrays: Any) -> Picture:
+        """Show other arrays of the same shape under the same labels: several times faster than a new picture.
+
+        An attention map takes weights, mask and title; a mask picture takes mask and title.
+        """
+        if self._fill is None:
+            raise TypeError("only an attention map or a mask picture can be filled again: draw a new picture")
+        with style():
+            self.alt_text = self._fill(*arrays)
+        return self
+
+    def png(self, dpi: int = DPI) -> bytes:
+        """The picture as PNG, cut to what is drawn; the alt text is stored in it."""
+        return self._bytes("png", dpi)
+
+    def quick_png(self, dpi: int = CSS) -> bytes:
+        """The whole figure as PNG; from the second time on, only what a panel's `fill` changes is drawn."""
+        with style():
+            if self._still is None or self._still[0] != dpi:
+                self._still = self._draw_still(dpi)
+            _, canvas, background = self._still
+            canvas.restore_region(background)
+            for panel in self.panels:
+                for artist in panel.moving():
+                    panel.ax.draw_artist(artist)
+            buffer = io.BytesIO()
+            Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(
+                buffer, "png", compress_level=3
+            )
+        return buffer.getvalue()
+
+    def _draw_still(self, dpi: int) -> tuple[int, FigureCanvasAgg, Any]:
+        self.figure.set_dpi(dpi)
+        canvas = FigureCanvasAgg(self.figure)
+        for panel in self.panels:
+            for artist in panel.moving():
+                artist.set_animated(True)  # left out by canvas.draw, not by savefig
+        canvas.draw()
+        return dpi, canvas, canvas.copy_from_bbox(self.figure.bbox)
+
+    def save(self, path: str | Path, dpi: int = DPI) -> None:
+        """Write the picture to a file; its ending decides the format (png, svg, pdf)."""
+        Path(path).write_bytes(self._bytes(Path(path).suffix.lstrip(".") or "png", dpi))
+
+    def _bytes(self, kind: str, dpi: int) -> bytes:
+        notes = {
+            "png": {"Software": None, "Description": self.alt_text},
+            "svg": {"Date": None, "Description": self.alt_text},
+            "pdf": {"CreationDate": None, "Subject": self.alt_text},
+        }.get(kind)
+        buffer = io.BytesIO()
+        with style():
+            self.figure.savefig(
+                buffer, format=kind, dpi=dpi, metadata=notes, bbox_inches="tight", pad_inches=0.06
+            )
+        return buffer.getvalue()
+
+    def show(self) -> None:
+        """Show the picture here and now: in a loop, or before the last line of a cell."""
+        self._ipython_display_()
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        pyplot_shows_it = self.figure.canvas.manager is not None and "inline" in matplotlib.get_backend()
+        if not pyplot_shows_it:
+            data, metadata = self._repr_mimebundle_()
+            display(data, metadata=metadata, raw=True)
+        display({"text/plain": self.alt_text}, raw=True)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        png = self.png()
+        wide, high = (int.from_bytes(png[at : at + 4], "big") * CSS // DPI for at in (16, 20))
+        return (
+            {"text/plain": repr(self), "image/png": png},
+            {"image/png": {"alt": self.alt_text, "width": wide, "height": high}},
+        )
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.alt_text.split('. ')[0].rstrip('.')}>"

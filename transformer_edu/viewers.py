@@ -1,0 +1,302 @@
+"""Pictures behind controls: layer, head, example, mask, temperature.
+
+A viewer is made of the functions in `plots` and of ipywidgets. As the last line of a cell it shows itself;
+where no kernel runs (a printed page, a stored notebook), its first picture stands there instead, and the
+same where ipywidgets is not installed. `viewer.states()` lists all that the controls can reach,
+`viewer.draw_all()` draws it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import plots
+from .plots.values import allowed_by, array_of, label_lists, matrix_of, one_mask, spelled, weights_of
+
+__all__ = ["Viewer", "attention_viewer", "mask_viewer", "weights_viewer"]
+
+PAD = "<pad>"
+
+
+def _ipywidgets() -> Any:
+    """The library, or None where it is not installed."""
+    try:
+        import ipywidgets
+    except ImportError:
+        return None
+    return ipywidgets
+
+
+class Viewer:
+    """Pictures behind controls.
+
+    draw     called with one value for each control, by name; returns a Picture
+    choices  name -> the control's values: a sequence, or a function of the choices made before it, a dict.
+             Words make a menu, numbers a slider
+    start    values to begin with; the first of each control otherwise
+    quick    as `draw`, but may return a picture drawn before and filled again; its `quick_png` is shown
+    """
+
+    def __init__(
+        self, draw: Callable[..., plots.Picture], choices: Mapping[str, Any], *,
+        start: Mapping[str, Any] | None = None, quick: Callable[..., plots.Picture] | None = None,
+    ) -> None:  # fmt: skip
+        self.draw, self._choices, self._quick = draw, dict(choices), quick
+        self.start = self._nearest(start or {})
+        self.first = draw(**self.start)
+        self._settling = False
+
+    def states(self) -> list[dict[str, Any]]:
+        """Every state that the controls can reach."""
+        return list(self._states({}))
+
+    def _states(self, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if len(state) == len(self._choices):
+            yield state
+            return
+        name = list(self._choices)[len(state)]
+        for option in self._options(name, state):
+            yield from self._states(state | {name: option})
+
+    def draw_all(self) -> list[plots.Picture]:
+        """A new picture of every state, an error raised where one cannot be drawn: for tests."""
+        return [self.draw(**state) for state in self.states()]
+
+    def _options(self, name: str, state: Mapping[str, Any]) -> list[Any]:
+        options = self._choices[name]
+        return list(options(dict(state)) if callable(options) else options)
+
+    def _nearest(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """The wanted values where they can be had, else the first ones."""
+        state: dict[str, Any] = {}
+        for name in self._choices:
+            options = self._options(name, state)
+            if not options:
+                raise ValueError(f"nothing to choose from for {name!r}")
+            state[name] = wanted[name] if wanted.get(name) in options else options[0]
+        return state
+
+    @cached_property
+    def controls(self) -> dict[str, Any]:
+        """The widget of each control, by name. Assigning to its `value` does what a hand on it does."""
+        made: dict[str, Any] = {}
+        for name, value in self.start.items():
+            options = self._options(name, {before: self.start[before] for before in made})
+            kind, more = _ipywidgets().SelectionSlider, {"continuous_update": False}
+            if isinstance(options[0], str):
+                kind, more = _ipywidgets().Dropdown, {}
+            made[name] = kind(options=_labelled(options), value=value, description=name, **more)
+            made[name].layout.display = "none" if len(options) == 1 else None
+            made[name].observe(self._changed, "value")
+        return made
+
+    @cached_property
+    def image(self) -> Any:
+        """The widget that holds the picture."""
+        return _ipywidgets().Image(format="png")
+
+    @cached_property
+    def caption(self) -> Any:
+        """The widget that says in one line what is seen, or which error was raised."""
+        return _ipywidgets().HTML()
+
+    @cached_property
+    def widget(self) -> Any:
+        """Controls, picture and caption as one ipywidgets box."""
+        controls = _ipywidgets().HBox(list(self.controls.values()))
+        controls.layout.flex_flow = "row wrap"
+        self._redraw({name: control.value for name, control in self.controls.items()})
+        box = _ipywidgets().VBox([controls, self.image, self.caption])
+        box.layout.align_items = "flex-start"  # or the picture is stretched over the page
+        return box
+
+    def _changed(self, _change: Any) -> None:
+        if self._settling:
+            return
+        self._settling = True  # offering other values changes values: one redraw is enough
+        try:
+            state = self._nearest({name: control.value for name, control in self.controls.items()})
+            for at, (name, value) in enumerate(state.items()):
+                options = _labelled(self._options(name, dict(list(state.items())[:at])))
+                control = self.controls[name]
+                if list(control.options) != options:
+                    control.options = options
+                control.value = value
+                control.layout.display = "none" if len(options) == 1 else None
+        finally:
+            self._settling = False
+        self._redraw(state)
+
+    def _redraw(self, state: Mapping[str, Any]) -> None:
+        try:
+            picture = (self._quick or self.draw)(**state)
+            self.image.value = picture.quick_png() if self._quick else picture.png(96)
+            self.image.layout.display = None
+            self.caption.value = html.escape(picture.alt_text)
+        except Exception as error:
+            self.image.layout.display = "none"  # the last picture would be taken for this one
+            self.caption.value = f"<b>{type(error).__name__}</b>: {html.escape(str(error))}"
+            raise
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)
+        if _ipywidgets() is None:
+            note = (
+                "The controls need ipywidgets (python -m pip install ipywidgets); this is the first picture."
+            )
+            display({"text/plain": note}, raw=True)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        data, metadata = self.first._repr_mimebundle_()
+        data["text/plain"] = repr(self)
+        if _ipywidgets() is not None:
+            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+            data["application/vnd.jupyter.widget-view+json"] = view
+        return data, metadata
+
+    def __repr__(self) -> str:
+        return f"<Viewer: {len(self.states())} pictures by {', '.join(self._choices)}. {self.first.alt_text}>"
+
+
+def _labelled(options: Sequence[Any]) -> list[tuple[str, Any]]:
+    return [(option if isinstance(option, str) else f"{option:g}", option) for option in options]
+
+
+class _Frame(NamedTuple):
+    """What one state shows: labels, and what the plot function and `refill` take."""
+
+    queries: Sequence[str]
+    keys: Sequence[str]
+    arrays: tuple
+    title: str
+
+
+def _viewer(plot: Callable, frame: Callable[..., _Frame], choices: Mapping[str, Any], **more: Any) -> Viewer:
+    """A viewer that draws the labels of a picture once, and fills it again while they stay."""
+    drawn: dict[tuple, plots.Picture] = {}
+
+    def draw(**state: Any) -> plots.Picture:
+        queries, keys, (first, *rest), title = frame(**state)
+        return plot(first, queries, keys, *rest, title=title)
+
+    def quick(**state: Any) -> plots.Picture:
+        seen = frame(**state)
+        labels = (tuple(seen.queries), tuple(seen.keys))
+        if labels not in drawn:
+            drawn[labels] = draw(**state)
+        return drawn[labels].refill(*seen.arrays, seen.title)
+
+    return Viewer(draw, choices, quick=quick, **more)
+
+
+def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any = None) -> Viewer:
+    """One head of one layer at a time.
+
+    maps  name -> weights (heads, query, key), or a list of them, one for each layer; leading axes of size 1
+          are dropped, so what `record_attention` gives for one forward pass of one example fits as it is
+    queries, keys, mask  as in `plots.attention_map`; each may also be a mapping from the same names
+
+    Raises ValueError, here and not at a touch of a control, for all that `plots.attention_map` refuses.
+    """
+    named = isinstance(maps, Mapping)
+    items = maps.items() if named else enumerate(maps)
+    layers = {name: _heads(f"maps[{name!r}]", weights) for name, weights in items}
+    labels = {
+        name: label_lists(weights.shape[1:], _of(queries, name), _of(keys, name))
+        for name, weights in layers.items()
+    }
+    allowed = {name: allowed_by(_of(mask, name), weights.shape) for name, weights in layers.items()}
+
+    def frame(layer: Any, head: int) -> _Frame:
+        title = f"{layer}, head {head}" if named else f"layer {layer}, head {head}"
+        return _Frame(*labels[layer], (layers[layer][head], allowed[layer][head]), title)
+
+    choices = {"layer": list(layers), "head": lambda state: range(len(layers[state["layer"]]))}
+    return _viewer(plots.attention_map, frame, choices)
+
+
+def _heads(name: str, weights: Any) -> np.ndarray:
+    array = array_of(weights)
+    while array.ndim > 3 and len(array) == 1:
+        array = array[0]
+    try:
+        return weights_of(array, "(heads, query, key)")
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _of(value: Any, name: Any) -> Any:
+    return value[name] if isinstance(value, Mapping) else value
+
+
+def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, queries: Any = None) -> Viewer:
+    """One kind of mask at a time, over a sentence whose first `length` tokens are real, and the rest padding.
+
+    masks    name -> function(length, max_length) that returns a bool mask (query, key), or with leading axes
+             of size 1, for example {"padding": lambda length, size: padding_mask([length], size)}
+    tokens   a sentence of max_length tokens, or a mapping from the name of an example to such a sentence
+    queries  the tokens that look, where they are not the same sentence (a cross mask); they hold no padding
+
+    Raises ValueError, at once, for a mask that `plots.mask_picture` refuses.
+    """
+    examples = tokens if isinstance(tokens, Mapping) else {"": tokens}
+    examples = {name: [spelled(word) for word in words] for name, words in examples.items()}
+
+    def frame(mask: str, length: int, example: str = "") -> _Frame:
+        words = examples[example]
+        keys = words[:length] + [PAD] * (len(words) - length)
+        array = masks[mask](length, len(words))
+        return _Frame(
+            keys if queries is None else list(queries), keys, (array,), f"{mask} mask, length {length}"
+        )
+
+    choices = {"mask": list(masks)} | ({"example": list(examples)} if isinstance(tokens, Mapping) else {})
+    choices["length"] = lambda state: range(1, len(examples[state.get("example", "")]) + 1)
+    viewer = _viewer(plots.mask_picture, frame, choices)
+    for state in viewer.states():
+        seen = frame(**state)
+        label_lists(one_mask(seen.arrays[0], seen.queries).shape, seen.queries, seen.keys)
+    return viewer
+
+
+def weights_viewer(
+    scores: Any, queries: Any = None, keys: Any = None, mask: Any = None,
+    temperatures: Sequence[float] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
+) -> Viewer:  # fmt: skip
+    """The weights softmax(scores / temperature), from nearly one key for each query to nearly all alike.
+
+    scores  (query, key); minus infinity, and what the bool mask forbids, gets no weight
+    temperatures  positive numbers; the viewer begins at the one nearest to 1
+
+    Raises ValueError as `plots.attention_map` does, and for a temperature that is not positive.
+    """
+    scores = matrix_of("scores", scores, blocked=True)
+    if not len(temperatures) or min(temperatures) <= 0:
+        raise ValueError(f"temperatures must be positive, got {list(temperatures)}")
+    labels = label_lists(scores.shape, queries, keys)
+    allowed = allowed_by(mask, scores.shape) & np.isfinite(scores)
+
+    def frame(temperature: float) -> _Frame:
+        weights = _softmax(np.where(allowed, scores, -np.inf) / temperature)
+        return _Frame(*labels, (weights, allowed), f"temperature {temperature:g}")
+
+    start = min(temperatures, key=lambda temperature: abs(np.log(temperature)))
+    return _viewer(
+        plots.attention_map, frame, {"temperature": list(temperatures)}, start={"temperature": start}
+    )
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    """Softmax over keys; a row with nothing to attend to is all 0."""
+    top = scores.max(axis=-1, keepdims=True)
+    parts = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    total = parts.sum(axis=-1, keepdims=True)
+    return parts / np.where(total > 0, total, 1.0)
