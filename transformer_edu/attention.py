@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from .errors import check_broadcast, check_choice, check_mask, check_share, check_tensor, shape_text

@@ -1,0 +1,135 @@
+"""Everything runs on torch's meta device, where a tensor made elsewhere is an error: no GPU is needed."""
+
+import pytest
+import torch
+from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY
+from torch import Tensor
+
+from transformer_edu import attention, heads, inspection, masks, welcome
+
+META = torch.device("meta")
+MODULE = {"d_model": D_MODEL, "n_heads": HEADS}
+
+
+def floats(*shape):
+    return torch.empty(shape, device=META)
+
+
+def bools(*shape):
+    return torch.empty(shape, device=META, dtype=torch.bool)
+
+
+def ids(*shape):
+    return torch.empty(shape, device=META, dtype=torch.long)
+
+
+QUERIES, KEYS, VALUES = (BATCH, HEADS, QUERY, D_K), (BATCH, HEADS, KEY, D_K), (BATCH, HEADS, KEY, D_V)
+TOKENS, MEMORY = (BATCH, QUERY, D_MODEL), (BATCH, KEY, D_MODEL)
+
+
+def attend(**options):
+    return attention.scaled_dot_product_attention(floats(*QUERIES), floats(*KEYS), floats(*VALUES), **options)
+
+
+def module(call=None, **options):
+    made = heads.MultiHeadAttention(**MODULE, **options).to(META)
+    return made(floats(*TOKENS), floats(*MEMORY), mask=bools(BATCH, 1, 1, KEY), **(call or {}))
+
+
+def recorded():
+    model = heads.MultiHeadAttention(**MODULE).to(META)
+    with inspection.record_attention(model) as weights:
+        model(floats(*TOKENS))
+    return weights[""]
+
+
+CALLS = {
+    "masks.padding_mask": lambda: masks.padding_mask(ids(BATCH), KEY),
+    "masks.padding_mask_from_ids": lambda: masks.padding_mask_from_ids(ids(BATCH, KEY), 0),
+    "masks.causal_mask": lambda: masks.causal_mask(KEY, device=META),
+    "masks.sliding_window_mask": lambda: masks.sliding_window_mask(KEY, left=2, right=1, device=META),
+    "masks.chunk_mask": lambda: masks.chunk_mask(KEY, chunk=2, left_chunks=1, device=META),
+    "masks.cross_mask": lambda: masks.cross_mask(ids(BATCH), QUERY, KEY),
+    "masks.decoder_mask": lambda: masks.decoder_mask(ids(BATCH), KEY),
+    "masks.combine_masks": lambda: masks.combine_masks(bools(BATCH, 1, 1, KEY), None, bools(QUERY, KEY)),
+    "masks.empty_rows": lambda: masks.empty_rows(bools(QUERY, KEY)),
+    "masks.to_additive": lambda: masks.to_additive(bools(QUERY, KEY), torch.bfloat16),
+    "masks.from_additive": lambda: masks.from_additive(floats(QUERY, KEY)),
+    "masks.to_integers": lambda: masks.to_integers(bools(QUERY, KEY)),
+    "masks.from_integers": lambda: masks.from_integers(ids(QUERY, KEY)),
+    "masks.to_multihead": lambda: masks.to_multihead(bools(QUERY, KEY), BATCH, HEADS),
+    "masks.from_multihead": lambda: masks.from_multihead(
+        bools(BATCH * HEADS, QUERY, KEY), bools(BATCH, KEY), n_heads=HEADS
+    ),
+    "attention.softmax": lambda: attention.softmax(floats(QUERY, KEY)),
+    "attention.scaled_dot_product_attention": lambda: attend(),
+    "attention.scaled_dot_product_attention, with everything": lambda: attend(
+        mask=bools(BATCH, 1, 1, KEY), bias=floats(QUERY, KEY), scale=0.5, dropout=0.1
+    ),
+    "attention.scaled_dot_product_attention, uniform": lambda: attend(mask=bools(KEY), empty_rows="uniform"),
+    "attention.scaled_dot_product_attention, fused": lambda: attend(
+        mask=bools(BATCH, 1, 1, KEY), bias=floats(QUERY, KEY), need_weights=False
+    ),
+    "attention.scaled_dot_product_attention, fused with a mask of one axis": lambda: attend(
+        mask=bools(KEY), need_weights=False
+    ),
+    "heads.split_heads": lambda: heads.split_heads(floats(*TOKENS), HEADS),
+    "heads.merge_heads": lambda: heads.merge_heads(floats(*QUERIES)),
+    "heads.repeat_heads": lambda: heads.repeat_heads(floats(*KEYS), 2),
+    "heads.multi_head_attention": lambda: heads.multi_head_attention(
+        floats(*TOKENS),
+        floats(*MEMORY),
+        {name: floats(D_MODEL, D_MODEL) for name in "qkvo"},
+        HEADS,
+        bools(KEY),
+    ),
+    "heads.HeadProjection": lambda: heads.HeadProjection(d_in=D_MODEL, n_heads=HEADS, d_head=D_K).to(META)(
+        floats(*TOKENS)
+    ),
+    "heads.MultiHeadAttention": lambda: module(),
+    "heads.MultiHeadAttention, weights": lambda: module({"need_weights": True}, dropout=0.1),
+    "heads.MultiHeadAttention, shared": lambda: module(shared_projections=True, empty_rows="uniform"),
+    "heads.MultiHeadAttention, grouped": lambda: module(n_kv_heads=1, d_k=D_K, d_v=D_V),
+    "inspection.record_attention": recorded,
+    "welcome.mix": lambda: welcome.mix(floats(QUERY, KEY), floats(KEY, D_V)),
+}
+
+
+def tensors(result):
+    if isinstance(result, Tensor):
+        return [result]
+    return [tensor for part in result if part is not None for tensor in tensors(part)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_tensor_stays_on_the_device_of_the_inputs(name):
+    results = tensors(CALLS[name]())
+    assert results and all(result.device == META for result in results)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_the_backward_pass_stays_there_too(need_weights):
+    model = heads.MultiHeadAttention(**MODULE).to(META)
+    output, _ = model(floats(*TOKENS), mask=bools(QUERY, QUERY), need_weights=need_weights)
+    output.sum().backward()
+    assert all(parameter.grad.device == META for parameter in model.parameters())
+
+
+def test_a_module_may_be_made_on_the_device():
+    with META:
+        model = heads.MultiHeadAttention(**MODULE)
+    assert all(parameter.device == META for parameter in model.parameters())
+
+
+def test_every_public_name_is_run_here():
+    public = {
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in (masks, attention, heads, inspection, welcome)
+        for name in module.__all__
+    }
+    assert {name.partition(",")[0] for name in CALLS} == public
+
+
+def test_the_meta_device_finds_a_tensor_made_elsewhere():
+    with pytest.raises(RuntimeError, match="meta"):
+        masks.combine_masks(bools(QUERY, KEY)) & torch.ones(QUERY, KEY, dtype=torch.bool)
