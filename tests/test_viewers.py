@@ -56,11 +56,8 @@ def all_viewers():
 
 def test_the_attention_viewer_reaches_every_head_of_every_layer():
     viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
-    assert viewer.states() == [
-        {"layer": name, "head": head}
-        for name, heads in (("encoder.0", 3), ("encoder.1", 2))
-        for head in range(heads)
-    ]
+    counts = {"encoder.0": 3, "encoder.1": 2}
+    assert viewer.states() == [{"layer": n, "head": head} for n, heads in counts.items() for head in range(heads)]
     for state, picture in zip(viewer.states(), viewer.draw_all(), strict=True):
         expected = layers()[state["layer"]][0][0, state["head"]]
         np.testing.assert_allclose(shown(picture), expected)
@@ -127,7 +124,7 @@ def test_a_query_with_nothing_to_attend_to_has_no_weight_at_any_temperature():
         (lambda: viewers.attention_viewer({}), "nothing to choose from for 'layer'"),
         (lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(n, 3)}, TOKENS), "a mask is bool"),
         (
-            lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(5, n).bool()}, TOKENS),
+            lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(5, 5 + n // 3).bool()}, TOKENS),
             "keys has 5 labels",
         ),
         (
@@ -192,21 +189,29 @@ def test_an_error_while_drawing_is_raised_and_shown_and_no_old_picture_stays():
     viewer.widget  # noqa: B018
     with pytest.raises(ValueError, match="head 2 <is> broken"):
         viewer.controls["head"].value = 2
-    assert viewer.caption.value == "<b>ValueError</b>: head 2 &lt;is&gt; broken"
+    assert "<b>ValueError</b>: head 2 &lt;is&gt; broken" in viewer.caption.value
     assert viewer.image.layout.display == "none"
     viewer.controls["head"].value = 1
     assert viewer.image.layout.display is None and "broken" not in viewer.caption.value
 
 
-def test_a_change_takes_less_than_a_tenth_of_a_second():
-    viewer = viewers.attention_viewer({"a": weights(6, 6, 6)}, list("abcdef"), list("ghijkl"))
+@pytest.mark.parametrize(
+    "make, name",
+    [
+        (lambda: viewers.attention_viewer({"a": weights(6, 6, 6)}, list("abcdef"), list("ghijkl")), "head"),
+        (lambda: viewers.mask_viewer({"causal": kinds()["causal"]}, list("abcdef")), "length"),
+        (lambda: viewers.weights_viewer(torch.randn(6, 6)), "temperature"),
+    ],
+)
+def test_a_change_takes_less_than_a_tenth_of_a_second(make, name):
+    viewer = make()
     viewer.widget  # noqa: B018
     taken = []
-    for head in (1, 2, 3, 4, 5):
+    for state in viewer.states()[::-1]:
         before = time.process_time()
-        viewer.controls["head"].value = head
+        viewer.controls[name].value = state[name]
         taken.append(time.process_time() - before)
-    assert min(taken) < 0.1, taken
+    assert sorted(taken)[len(taken) // 2] < 0.1, taken
 
 
 # --- in the notebook ---
@@ -258,9 +263,7 @@ def test_in_a_kernel_every_picture_is_shown_once_with_its_line(notebook):
     assert single[1].data["text/plain"] == (
         "Attention map: 3 queries by 3 keys. Strongest key of each query: 0 → 0 1.00, 1 → 1 1.00, 2 → 2 1.00."
     )
-    assert [output.output_type for output in many] == [
-        "display_data"
-    ] * 50  # no stream: nothing was warned of
+    assert [output.output_type for output in many] == ["display_data"] * 50  # no stream: nothing was warned of
     assert sum("image/png" in output.data for output in many) == 25
     assert [set(output.data) for output in viewer] == [{"text/plain", "image/png", VIEW}]
 

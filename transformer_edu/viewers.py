@@ -21,6 +21,7 @@ from .plots.values import allowed_by, array_of, label_lists, matrix_of, one_mask
 __all__ = ["Viewer", "attention_viewer", "mask_viewer", "weights_viewer"]
 
 PAD = "<pad>"
+MOST_PREPARED = 16  # states whose labels are drawn ahead
 
 
 def _ipywidgets() -> Any:
@@ -137,11 +138,14 @@ class Viewer:
             picture = (self._quick or self.draw)(**state)
             self.image.value = picture.quick_png() if self._quick else picture.png(96)
             self.image.layout.display = None
-            self.caption.value = html.escape(picture.alt_text)
+            self._say(html.escape(picture.alt_text))
         except Exception as error:
             self.image.layout.display = "none"  # the last picture would be taken for this one
-            self.caption.value = f"<b>{type(error).__name__}</b>: {html.escape(str(error))}"
+            self._say(f"<b>{type(error).__name__}</b>: {html.escape(str(error))}")
             raise
+
+    def _say(self, text: str) -> None:
+        self.caption.value = f'<div style="line-height: 1.4">{text}</div>'
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
@@ -149,9 +153,7 @@ class Viewer:
         data, metadata = self._repr_mimebundle_()
         display(data, metadata=metadata, raw=True)
         if _ipywidgets() is None:
-            note = (
-                "The controls need ipywidgets (python -m pip install ipywidgets); this is the first picture."
-            )
+            note = "The controls need ipywidgets (python -m pip install ipywidgets); this is the first picture."
             display({"text/plain": note}, raw=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
@@ -187,14 +189,23 @@ def _viewer(plot: Callable, frame: Callable[..., _Frame], choices: Mapping[str, 
         queries, keys, (first, *rest), title = frame(**state)
         return plot(first, queries, keys, *rest, title=title)
 
-    def quick(**state: Any) -> plots.Picture:
+    def labelled(state: Mapping[str, Any]) -> plots.Picture:
         seen = frame(**state)
         labels = (tuple(seen.queries), tuple(seen.keys))
         if labels not in drawn:
             drawn[labels] = draw(**state)
-        return drawn[labels].refill(*seen.arrays, seen.title)
+            drawn[labels].quick_png()
+        return drawn[labels]
 
-    return Viewer(draw, choices, quick=quick, **more)
+    def quick(**state: Any) -> plots.Picture:
+        if not drawn:  # before the first picture is shown, so that no later change waits for new labels
+            for each in viewer.states()[:MOST_PREPARED]:
+                labelled(each)
+        seen = frame(**state)
+        return labelled(state).refill(*seen.arrays, seen.title)
+
+    viewer = Viewer(draw, choices, quick=quick, **more)
+    return viewer
 
 
 def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any = None) -> Viewer:
@@ -210,8 +221,7 @@ def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any
     items = maps.items() if named else enumerate(maps)
     layers = {name: _heads(f"maps[{name!r}]", weights) for name, weights in items}
     labels = {
-        name: label_lists(weights.shape[1:], _of(queries, name), _of(keys, name))
-        for name, weights in layers.items()
+        name: label_lists(weights.shape[1:], _of(queries, name), _of(keys, name)) for name, weights in layers.items()
     }
     allowed = {name: allowed_by(_of(mask, name), weights.shape) for name, weights in layers.items()}
 
@@ -254,9 +264,7 @@ def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, que
         words = examples[example]
         keys = words[:length] + [PAD] * (len(words) - length)
         array = masks[mask](length, len(words))
-        return _Frame(
-            keys if queries is None else list(queries), keys, (array,), f"{mask} mask, length {length}"
-        )
+        return _Frame(keys if queries is None else list(queries), keys, (array,), f"{mask} mask, length {length}")
 
     choices = {"mask": list(masks)} | ({"example": list(examples)} if isinstance(tokens, Mapping) else {})
     choices["length"] = lambda state: range(1, len(examples[state.get("example", "")]) + 1)
@@ -289,9 +297,7 @@ def weights_viewer(
         return _Frame(*labels, (weights, allowed), f"temperature {temperature:g}")
 
     start = min(temperatures, key=lambda temperature: abs(np.log(temperature)))
-    return _viewer(
-        plots.attention_map, frame, {"temperature": list(temperatures)}, start={"temperature": start}
-    )
+    return _viewer(plots.attention_map, frame, {"temperature": list(temperatures)}, start={"temperature": start})
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

@@ -55,9 +55,7 @@ def lines(
         )  # fmt: skip
         for text in legend.get_texts():
             text.set_parse_math(False)
-    ends = "; ".join(
-        f"{spelled(name)} {short(v[:, 0].mean())} to {short(v[:, -1].mean())}" for name, v in runs.items()
-    )
+    ends = "; ".join(f"{spelled(name)} {short(v[:, 0].mean())} to {short(v[:, -1].mean())}" for name, v in runs.items())
     text = f"{len(runs)} line{'s' * (len(runs) != 1)}{_spread(runs, ', mean and range over {} seeds')}. "
     text += f"From {xlabel} {x[0]:g} to {x[-1]:g}: {ends}"
     return Picture([ax], sentence(f"{ylabel} against {xlabel}", title, text))
@@ -65,9 +63,7 @@ def lines(
 
 def _check(x: np.ndarray, runs: Mapping[str, np.ndarray], log: str) -> None:
     if not runs or x.ndim != 1 or not x.size:
-        raise ValueError(
-            f"lines need points and at least one series, got x of shape {x.shape} and {len(runs)} series"
-        )
+        raise ValueError(f"lines need points and at least one series, got x of shape {x.shape} and {len(runs)} series")
     for name, values in runs.items():
         if values.ndim != 2 or values.shape[1] != len(x) or not values.size:
             raise ValueError(
@@ -75,14 +71,12 @@ def _check(x: np.ndarray, runs: Mapping[str, np.ndarray], log: str) -> None:
             )
     for axis, arrays in (("x", [x]), ("y", list(runs.values()))):
         if axis in log and any((array <= 0).any() for array in arrays):
-            raise ValueError(
-                f"log={log!r}: the {axis} axis has numbers that are not positive and have no logarithm"
-            )
+            raise ValueError(f"log={log!r}: the {axis} axis has numbers that are not positive and have no logarithm")
 
 
 def _spread(runs: Mapping[str, np.ndarray], text: str) -> str:
-    seeds = sorted({len(values) for values in runs.values()})
-    return text.format(" or ".join(map(str, seeds))) if seeds[-1] > 1 else ""
+    seeds = sorted({len(values) for values in runs.values()} - {1})
+    return text.format(" or ".join(map(str, seeds))) if seeds else ""
 
 
 def _curve(ax: Axes, x: np.ndarray, values: np.ndarray, place: int, count: int) -> Any:

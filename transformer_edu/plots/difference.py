@@ -65,9 +65,7 @@ def difference_picture(given: Any, expected: Any, where: Sequence[int] | None = 
 
 def _flat(name: str, array: np.ndarray) -> np.ndarray:
     if array.ndim > 2 or not array.size or array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}: one matrix of numbers is drawn"
-        )
+        raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}: one matrix of numbers is drawn")
     array = np.atleast_2d(array)
     return array if array.dtype.kind == "b" else array.astype(np.float64)
 
@@ -78,9 +76,7 @@ def _step(name: str, values: np.ndarray, shapes: list[tuple], axes: Sequence[str
     words = ("", "", *axes)[-max(2, len(shape)) :]
     rows, columns = ([str(i) for i in range(size)] for size in values.shape)
     heading = name if shape == other else f"{name}: {shape}"
-    return Step(
-        heading, values, rows, columns, WEIGHTS, words[-2:], left=len(shape) > 1, above=len(shape) > 0
-    )
+    return Step(heading, values, rows, columns, WEIGHTS, words[-2:], left=len(shape) > 1, above=len(shape) > 0)
 
 
 def _fill(panel: Panel, values: np.ndarray, first: Any, unequal: np.ndarray | None, decimals: int) -> None:
@@ -127,9 +123,7 @@ def _in_words(given, expected, shapes, unequal, first, axes, decimals) -> str:
     if first is None:
         return "none, given and expected agree"
     depth = len(shapes[0])
-    place = ", ".join(
-        f"{word} {i}" for word, i in zip(axes[len(axes) - depth :], first[2 - depth :], strict=False)
-    )
+    place = ", ".join(f"{word} {i}" for word, i in zip(axes[len(axes) - depth :], first[2 - depth :], strict=False))
     mine, right = (
         str(bool(array[first])) if array.dtype.kind == "b"
         else short(array[first]) if abs(array[first]) >= 1000 else number(array[first], decimals)

@@ -42,9 +42,8 @@ class Look(NamedTuple):
     high: float
 
 
-WEIGHTS = Look(
-    "Blues", 0.0, 1.0
-)  # one hue, light to dark: the order survives colour blindness and grey print
+# One hue, light to dark: the order survives colour blindness and grey print.
+WEIGHTS = Look("Blues", 0.0, 1.0)
 YES_NO = Look("Blues", 0.0, 1.25)
 
 
@@ -181,9 +180,7 @@ class Panel:
     def _label(self, words: tuple[str, str], left: bool, above: bool) -> float:
         """Write the labels and the two words of the axes; inches taken above the cells."""
         ax = self.ax
-        ax.tick_params(
-            length=0, top=above, labeltop=above, bottom=False, labelbottom=False, left=left, labelleft=left
-        )
+        ax.tick_params(length=0, top=above, labeltop=above, bottom=False, labelbottom=False, left=left, labelleft=left)
         ax.xaxis.set_label_position("top")
         beside, over = fit(self.rows, self.cell, above=False), fit(self.columns, self.cell, above=True)
         turned = {"rotation": over.turn}
@@ -194,9 +191,7 @@ class Panel:
             (ax.xaxis, above, self.columns, over, turned),
         ):
             ticks = range(0, len(labels), how.step) if shown else ()
-            axis.set_ticks(
-                ticks, [written(labels[i]) for i in ticks], fontsize=how.size, parse_math=False, **more
-            )
+            axis.set_ticks(ticks, [written(labels[i]) for i in ticks], fontsize=how.size, parse_math=False, **more)
         if left:
             ax.set_ylabel(words[0], fontsize=LETTER, color="0.3", parse_math=False)
         if above:
@@ -208,9 +203,7 @@ class Panel:
         pad = 72 * (self.room if room is None else room)
         self.ax.set_title(written(text), fontsize=LETTER + 1, y=1.0, pad=pad, parse_math=False)
 
-    def fill(
-        self, values: np.ndarray, hatched: np.ndarray | None = None, texts: np.ndarray | None = None
-    ) -> None:
+    def fill(self, values: np.ndarray, hatched: np.ndarray | None = None, texts: np.ndarray | None = None) -> None:
         """Show these values, a text in each cell where there is room, and hatch over some of the cells."""
         self.image.set_data(np.ma.masked_invalid(np.asarray(values, dtype=np.float64)))
         hatched = np.zeros(values.shape, dtype=bool) if hatched is None else np.array(hatched)
@@ -236,9 +229,7 @@ class Panel:
         for (row, column), text in np.ndenumerate(texts):
             if text:
                 over = self.hatched[row, column]
-                mark = self.texts.get((row, column)) or self.ax.text(
-                    column, row, "", ha="center", va="center"
-                )
+                mark = self.texts.get((row, column)) or self.ax.text(column, row, "", ha="center", va="center")
                 mark.set(text=text, size=size, visible=True, bbox=PAPER if over else None)
                 mark.set_color("black" if over or shades[row, column] > 0.5 else "white")
                 self.texts[row, column] = mark
@@ -288,9 +279,7 @@ class Step:
     above: bool = True
 
 
-def row_of_panels(
-    steps: Sequence[Step], cell: float, *, over: float = 0.0, below: float = 0.15
-) -> list[Panel]:
+def row_of_panels(steps: Sequence[Step], cell: float, *, over: float = 0.0, below: float = 0.15) -> list[Panel]:
     """The matrices from left to right, their upper edges in one line, the operators between them.
 
     over, below  inches kept free above the titles and under the cells
@@ -325,11 +314,7 @@ def colour_bar(panel: Panel, word: str = "", *, below: bool = False) -> None:
     ax, look, cell = panel.ax, panel.look, panel.cell
     wide, high = len(panel.columns) * cell, len(panel.rows) * cell
     long = min(1.0, 1.6 / wide)
-    box = (
-        (0.5 - long / 2, -0.2 / high, long, 0.09 / high)
-        if below
-        else (1 + 0.12 / wide, 0.0, 0.12 / wide, 1.0)
-    )
+    box = (0.5 - long / 2, -0.2 / high, long, 0.09 / high) if below else (1 + 0.12 / wide, 0.0, 0.12 / wide, 1.0)
     ramp = np.linspace(0, 1, 128)
     strip = BboxImage(TransformedBbox(Bbox.from_bounds(*box), ax.transAxes), cmap=colormaps[look.colours],
                       interpolation="nearest", origin="lower")  # fmt: skip

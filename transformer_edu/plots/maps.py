@@ -57,9 +57,7 @@ def attention_map(
 def _fill_map(panel: Panel, weights: Any, mask: Any = None, title: str | None = None) -> str:
     weights, labels = weights_of(weights), (panel.rows, panel.columns)
     if weights.shape != panel.hatched.shape:
-        raise ValueError(
-            f"the picture has shape {panel.hatched.shape} (query, key), the weights {weights.shape}"
-        )
+        raise ValueError(f"the picture has shape {panel.hatched.shape} (query, key), the weights {weights.shape}")
     allowed = allowed_by(mask, weights.shape)
     panel.fill(weights, ~allowed, numbers(weights, idle=~allowed))
     panel.title(title or "")
@@ -86,13 +84,9 @@ def head_grid(
     n_heads, *shape = weights.shape
     rows, columns = label_lists(shape, queries, keys)
     allowed = allowed_by(mask, weights.shape)
-    titles = (
-        [f"head {head}" for head in range(n_heads)] if titles is None else [str(title) for title in titles]
-    )
+    titles = [f"head {head}" for head in range(n_heads)] if titles is None else [str(title) for title in titles]
     if len(titles) != n_heads:
-        raise ValueError(
-            f"{len(titles)} titles for {n_heads} heads (weights of shape {weights.shape}): give one each"
-        )
+        raise ValueError(f"{len(titles)} titles for {n_heads} heads (weights of shape {weights.shape}): give one each")
     few = weights.size <= 2 * MOST_NUMBERS
     with style():
         panels = _grid(titles, rows, columns)
@@ -133,8 +127,7 @@ def _grid(titles: list[str], rows: list[str], columns: list[str]) -> list[Panel]
     ]
     axes = sheet((boxes[across - 1][0] + wide + max(0.75, over.aside), boxes[-1][1] + high + 0.15), boxes)
     panels = [
-        Panel(ax, rows, columns, WEIGHTS, left=head % across == 0, above=head < across)
-        for head, ax in enumerate(axes)
+        Panel(ax, rows, columns, WEIGHTS, left=head % across == 0, above=head < across) for head, ax in enumerate(axes)
     ]
     colour_bar(panels[across - 1], "weight")
     return panels
@@ -173,9 +166,7 @@ def _fill_mask(panel: Panel, mask: Any, title: str | None = None) -> str:
     panel.title(title or "")
     text = f"{sizes(panel.rows, panel.columns)}, {int(mask.sum())} of {mask.size} cells allowed"
     if len(mask) <= 12:
-        seen = [
-            f"{query} \u2192 {_few(row, panel.columns)}" for query, row in zip(panel.rows, mask, strict=True)
-        ]
+        seen = [f"{query} \u2192 {_few(row, panel.columns)}" for query, row in zip(panel.rows, mask, strict=True)]
         text += ". " + "; ".join(seen)
     return sentence("Mask", title, text)
 

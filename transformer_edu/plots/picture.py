@@ -27,9 +27,7 @@ class Picture:
     no list of open figures, so nothing has to be closed.
     """
 
-    def __init__(
-        self, panels: Sequence[Any], alt_text: str = "", fill: Callable[..., str] | None = None
-    ) -> None:
+    def __init__(self, panels: Sequence[Any], alt_text: str = "", fill: Callable[..., str] | None = None) -> None:
         self.panels = tuple(panels)
         self.alt_text = alt_text
         self._fill = fill
@@ -71,9 +69,7 @@ class Picture:
                 for artist in panel.moving():
                     panel.ax.draw_artist(artist)
             buffer = io.BytesIO()
-            Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(
-                buffer, "png", compress_level=3
-            )
+            Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(buffer, "png", compress_level=3)
         return buffer.getvalue()
 
     def _draw_still(self, dpi: int) -> tuple[int, FigureCanvasAgg, Any]:
@@ -97,9 +93,7 @@ class Picture:
         }.get(kind)
         buffer = io.BytesIO()
         with style():
-            self.figure.savefig(
-                buffer, format=kind, dpi=dpi, metadata=notes, bbox_inches="tight", pad_inches=0.06
-            )
+            self.figure.savefig(buffer, format=kind, dpi=dpi, metadata=notes, bbox_inches="tight", pad_inches=0.06)
         return buffer.getvalue()
 
     def show(self) -> None:

@@ -41,12 +41,8 @@ def product_picture(
     steps = [
         Step(f"scores {scores.shape}", scores, rows, columns, signed(scores)),
         Step(f"weights {weights.shape}", weights, rows, columns, WEIGHTS, before="softmax\n\u2192"),
-        Step(
-            f"value {value.shape}", value, columns, depth, signed(value, output), ("key", "d_v"), before="@"
-        ),
-        Step(
-            f"output {output.shape}", output, rows, depth, signed(value, output), ("query", "d_v"), before="="
-        ),
+        Step(f"value {value.shape}", value, columns, depth, signed(value, output), ("key", "d_v"), before="@"),
+        Step(f"output {output.shape}", output, rows, depth, signed(value, output), ("query", "d_v"), before="="),
     ]
     cell = min(side(1, 2 * (n_keys + d_v), most=0.4, room=7.2), side(n_queries, n_keys, most=0.4))
     with style():
@@ -55,9 +51,7 @@ def product_picture(
             short = [replace(step, left=step.words[0] == "key" or i == 0) for i, step in enumerate(steps)]
             panels = row_of_panels(short, cell, below=0.45)
         for panel, step in zip(panels, steps, strict=True):
-            blocked = (
-                np.isneginf(scores) if step.values.shape == scores.shape and step.words[1] == "key" else None
-            )
+            blocked = np.isneginf(scores) if step.values.shape == scores.shape and step.words[1] == "key" else None
             panel.fill(step.values, blocked, numbers(step.values, idle=blocked))
             colour_bar(panel, below=True)
     text = f"{sizes(rows, columns)}, d_v {d_v}; scores, softmax, weights, times value, output. "

@@ -16,9 +16,7 @@ def array_of(value: Any) -> np.ndarray:
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return (value.double() if value.is_floating_point() else value).numpy()
-    if isinstance(value, list | tuple) and any(
-        hasattr(part, "detach") or isinstance(part, list) for part in value
-    ):
+    if isinstance(value, list | tuple) and any(hasattr(part, "detach") or isinstance(part, list) for part in value):
         return np.array([array_of(part) for part in value])
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
@@ -60,9 +58,7 @@ def mask_of(value: Any) -> np.ndarray:
     """A bool mask without its leading axes of size 1, two axes at least left where there are two."""
     array = array_of(value)
     if array.dtype.kind != "b":
-        raise ValueError(
-            f"a mask is bool, True = may attend; this one, of shape {array.shape}, is {array.dtype}"
-        )
+        raise ValueError(f"a mask is bool, True = may attend; this one, of shape {array.shape}, is {array.dtype}")
     while array.ndim > 2 and len(array) == 1:
         array = array[0]
     return array
@@ -74,9 +70,7 @@ def one_mask(mask: Any, queries: Any) -> np.ndarray:
     if mask.ndim == 2 and len(mask) == 1 and queries is not None and not isinstance(queries, str):
         mask = np.repeat(mask, len(queries), axis=0)
     if mask.ndim != 2 or not mask.size:
-        raise ValueError(
-            f"one mask (query, key) is drawn, this one has shape {mask.shape}: take one: mask[0]"
-        )
+        raise ValueError(f"one mask (query, key) is drawn, this one has shape {mask.shape}: take one: mask[0]")
     return mask
 
 
@@ -88,9 +82,7 @@ def allowed_by(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
-        raise ValueError(
-            f"a mask of shape {array.shape} does not broadcast to weights of shape {shape}"
-        ) from None
+        raise ValueError(f"a mask of shape {array.shape} does not broadcast to weights of shape {shape}") from None
 
 
 def label_lists(shape: Sequence[int], queries: Any, keys: Any) -> list[list[str]]:
@@ -100,9 +92,7 @@ def label_lists(shape: Sequence[int], queries: Any, keys: Any) -> list[list[str]
     counts = tuple(size if labels is None else len(labels) for size, labels in zip(shape, lists, strict=True))
     for axis, name in enumerate(names):
         if counts[axis] != shape[axis]:
-            text = (
-                f"{name} has {counts[axis]} labels, but shape {shape} (query, key) has {shape[axis]} {name}"
-            )
+            text = f"{name} has {counts[axis]} labels, but shape {shape} (query, key) has {shape[axis]} {name}"
             raise ValueError(text + _way_out(axis, name, shape, counts, lists))
     return [
         [spelled(label) for label in (range(size) if labels is None else labels)]
@@ -122,9 +112,7 @@ def _way_out(axis: int, name: str, shape: tuple, counts: tuple, lists: list[list
 
 def _listed(name: str, labels: Any) -> list | None:
     if isinstance(labels, str):
-        raise ValueError(
-            f"{name} is one string, {labels!r}: pass a list of tokens, for example {labels!r}.split()"
-        )
+        raise ValueError(f"{name} is one string, {labels!r}: pass a list of tokens, for example {labels!r}.split()")
     if hasattr(labels, "tolist"):
         labels = labels.tolist()
     return None if labels is None else list(labels)
