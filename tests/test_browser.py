@@ -17,6 +17,7 @@ import pytest
 from notebook_tools import LESSONS, ROOT, WIDGET_VIEW, checked, first_difference, read
 
 from transformer_edu.exercises import load
+from transformer_edu.exercises.wording import wrapped
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OFF = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
@@ -202,5 +203,5 @@ def test_a_wrong_and_then_a_right_answer_get_their_verdicts(page, lab):
         verdict = load("masks.causal_mask").check(answer["causal_mask"], quiet=True)
         outputs = type_and_run(page, names.index("masks.causal_mask") - 1, STUB.format(way))
         assert verdict.status == status
-        assert outputs[0]["text"].strip() == verdict.message
+        assert outputs[0]["text"].strip() == wrapped(verdict.message)
         assert any("image/png" in output.get("data", {}) for output in outputs) == (status == "wrong")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -149,9 +150,9 @@ def _checked_shape(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]
             "every key comes with its value"
         )
     try:
-        leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
-        torch.broadcast_shapes(leading, value.shape[:-2])
-    except RuntimeError as error:
+        leading = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # torch's own is slow the first time
+        np.broadcast_shapes(leading, value.shape[:-2])
+    except ValueError as error:
         raise ValueError(f"the axes before the last two do not broadcast together: {shapes}") from error
     return (*leading, query.shape[-2], key.shape[-2])
 

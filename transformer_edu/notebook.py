@@ -45,7 +45,10 @@ def show(*values: object, digits: int = 3) -> None:
     >>> show(torch.tensor([[True, False]]))
     [[1 0]]
     """
-    print(*(_text(value, digits) for value in values))
+    text = ""
+    for part in (_text(value, digits) for value in values):
+        text += part if not text else ("\n" if "\n" in part else " ") + part  # a block begins on a line of its own
+    print(text)
 
 
 def _text(value: object, digits: int) -> str:

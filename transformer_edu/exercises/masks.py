@@ -726,8 +726,9 @@ DECODER_MASK = Exercise(
         ),
         Mistake(
             "causal_only",
-            "The padding half is missing: your mask is causal, but padded keys stay visible. With padding on the right only "
-            "the rows of padded queries show it, so it does no harm there; with padding on the left it does.",
+            "The padding half is missing: your mask is causal, but padded keys stay visible. Here only the rows of padded "
+            "queries show it, because the padding comes last and causality already hides it from the real tokens. Where "
+            "padding comes first, real tokens would attend to it.",
             switches={"padding": "none"},
         ),
         Mistake(

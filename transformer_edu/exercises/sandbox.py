@@ -59,6 +59,7 @@ def calm() -> Iterator[io.StringIO]:
         ):
             warnings.simplefilter("ignore")
             torch.set_default_dtype(torch.float32)
+            torch.set_num_threads(1)  # on a busy machine several threads make small tensors hundreds of times slower
             yield text
     finally:
         sys.setrecursionlimit(limit)

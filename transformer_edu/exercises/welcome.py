@@ -23,7 +23,7 @@ MIX = Exercise(
     reference=lambda weights, values: mix(weights, values),
     results=(Result("result", ("query", "column")),),
     probes=(
-        Probe("weights (2, 2), values (2, 2)", lambda: (torch.tensor([[1.0, 0.0], [0.25, 0.75]]), torch.tensor([[2.0, 0.0], [4.0, 8.0]]))),
+        Probe("weights [[1, 0], [0.25, 0.75]], values [[2, 0], [4, 8]]", lambda: (torch.tensor([[1.0, 0.0], [0.25, 0.75]]), torch.tensor([[2.0, 0.0], [4.0, 8.0]]))),
         Probe("weights (3, 3), values (3, 3)", lambda: (_weights(3, 3, 0), _values(3, 3, 1))),
         Probe("weights (2, 3), values (3, 4)", lambda: (_weights(2, 3, 2), _values(3, 4, 3))),
         Probe("weights (1, 4), values (4, 2)", lambda: (_weights(1, 4, 4), _values(4, 2, 5))),

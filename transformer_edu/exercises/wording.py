@@ -6,7 +6,9 @@ shape, changed its input, not finite, wrong number.
 
 from __future__ import annotations
 
+import functools
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -90,13 +92,49 @@ def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Compla
     return Complaint("gradient", f"{text}\n{where}")
 
 
+# What errors that students often meet are about: a part of the text, and a sentence that is true of every such error.
+CRASHES = (
+    (
+        "Boolean value of Tensor",
+        "`if`, `and`, `or` and `not` need a single True or False: & | and ~ work entry by entry.",
+    ),
+    (
+        "must match the size of tensor b",
+        "Two shapes do not broadcast: they are laid over each other from the right, and each pair of sizes must be equal "
+        "or contain a 1.",
+    ),
+    (
+        "shapes cannot be multiplied",
+        "In a matrix product a @ b, the last axis of a must be as long as the second last axis of b.",
+    ),
+    (
+        "Expected size for first two dimensions of batch2",
+        "In a matrix product a @ b, the last axis of a must be as long as the second last axis of b.",
+    ),
+    ("view size is not compatible", "After transpose the numbers no longer lie in order in memory: reshape copies them."),
+    ("must have the same dtype", "Two tensors of different dtype meet: .to(x.dtype) converts."),
+    ("'NoneType' object", "Something is None here: an argument that was left out, or a function that returns nothing."),
+)
+
+
 def _raised(probe: Probe, given: Outcome) -> Complaint:
     name, said = type(given.error).__name__, clean(str(given.error))
     if isinstance(given.error, TypeError) and not given.called:
         return Complaint("called", f"It could not be called with {len(probe.make())} positional arguments: {said}.")
     line = f"\nYour line: {given.line}" if given.line else ""
     text = f"It raised {name}: {said}" if said else f"It raised {name}"
-    return Complaint("raised", f"{text}\nInput: {probe.says}.{line}")
+    known = next((f"\n{sentence}" for part, sentence in CRASHES if part in said), "")
+    return Complaint("raised", f"{text}{known}\nInput: {probe.says}.{line}")
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    """Text whose lines are broken between words, as a notebook's output does not.
+
+    >>> wrapped("one two three", width=8)
+    'one two\\nthree'
+    """
+    fill = functools.partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(fill, text.split("\n")))
 
 
 def clean(text: str) -> str:
@@ -128,7 +166,7 @@ def _compare_several(
         wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where, broadcast)]
         right = [r.name for r in results if r.name not in wrong]
         if right:
-            text = f"The {' and '.join(right)} {'are' if right[-1].endswith('s') else 'is'} right, the {wrong[0]} {'are' if wrong[0].endswith('s') else 'is'} not. {first.text}"
+            text = f"The {' and '.join(right)} {_is(right[-1])} right, the {wrong[0]} {_is(wrong[0])} not. {first.text}"
             return Complaint(first.kind, text, first.difference)
     return first
 
@@ -162,7 +200,7 @@ def _compare_tensors(
 ) -> Complaint | None:
     name = result.name
     if not isinstance(given, Tensor):
-        return Complaint("kind", f"The {name} should be a tensor, but is {kind_of(given)}.{_forgot(given)}\n{where}")
+        return Complaint("kind", f"The {name} should be a tensor, but {_is(name)} {kind_of(given)}.{_forgot(given)}\n{where}")
     if given.device != expected.device:
         return Complaint("device", f"The {name} lives on another device than the inputs: create tensors with device=x.device.\n{where}")
     if given.dtype != expected.dtype and not {given.dtype, expected.dtype} <= FLOATS:
@@ -177,7 +215,7 @@ def _compare_tensors(
         return None
     if (expected.isfinite() & ~given.isfinite()).any():
         at = tuple((expected.isfinite() & ~given.isfinite()).nonzero()[0].tolist())
-        text = f"The {name} is not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}.\n{where}"
+        text = f"The {name} {_is(name)} not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}.\n{where}"
         return Complaint("finite", text, _slices(result, expected, given, at))
     at = tuple(wrong.nonzero()[0].tolist())
     share = "everywhere" if wrong.all() else f"{int(wrong.sum())} of {wrong.numel()} entries differ"
@@ -198,7 +236,8 @@ def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
     for i, j in swaps:
         if bool(close(given.transpose(i, j), expected).all()):
             return f"{text} With axes {i} and {j} exchanged (.transpose({i}, {j})) it would be right."
-    if given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
+    told_apart = expected.unique().numel() > expected.numel() // 2  # a few Trues and Falses agree by chance
+    if told_apart and given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
         return f"{text} The numbers are right and in the right order: only the axes are missing or merged."
     if swaps:
         return f"{text} The sizes would fit with axes {swaps[0][0]} and {swaps[0][1]} exchanged, but the numbers would still be wrong."
@@ -258,6 +297,10 @@ def kind_of(x: object) -> str:
 
 def _forgot(x: object) -> str:
     return " Did you forget return?" if x is None else ""
+
+
+def _is(name: str) -> str:
+    return "are" if name.endswith("s") else "is"
 
 
 def _ordinal(i: int) -> str:

@@ -26,13 +26,21 @@ MARKERS = "osD^vPX*"
 
 
 def lines(
-    x: Any, series: Mapping[str, Any], xlabel: str, ylabel: str, log: str = "", title: str | None = None
+    x: Any,
+    series: Mapping[str, Any],
+    xlabel: str,
+    ylabel: str,
+    log: str = "",
+    title: str | None = None,
+    exact: bool = True,
 ) -> Picture:
     """One line for each name: the mean over seeds, in a band from the smallest to the largest.
 
     x       (points,)
     series  name -> (seeds, points) or (points,); told apart by marker and dash as well as by colour
     log     "x", "y" or "xy" for logarithmic axes
+    exact   False where the numbers come from training, and so differ a little from machine to machine: the alt
+            text then says which way each line goes, without numbers
 
     Raises ValueError for a series that does not fit x, and for a logarithmic axis with numbers not above 0.
     """
@@ -55,10 +63,20 @@ def lines(
         )  # fmt: skip
         for text in legend.get_texts():
             text.set_parse_math(False)
-    ends = "; ".join(f"{spelled(name)} {short(v[:, 0].mean())} to {short(v[:, -1].mean())}" for name, v in runs.items())
+    tell = _ends if exact else _way
+    ends = "; ".join(f"{spelled(name)} {tell(values.mean(axis=0))}" for name, values in runs.items())
     text = f"{len(runs)} line{'s' * (len(runs) != 1)}{_spread(runs, ', mean and range over {} seeds')}. "
     text += f"From {xlabel} {x[0]:g} to {x[-1]:g}: {ends}"
     return Picture([ax], sentence(f"{ylabel} against {xlabel}", title, text))
+
+
+def _ends(mean: np.ndarray) -> str:
+    return f"{short(mean[0])} to {short(mean[-1])}"
+
+
+def _way(mean: np.ndarray) -> str:
+    room = 0.05 * max(abs(mean[0]), abs(mean[-1]))
+    return "stays" if abs(mean[-1] - mean[0]) <= room else "rises" if mean[-1] > mean[0] else "falls"
 
 
 def _check(x: np.ndarray, runs: Mapping[str, np.ndarray], log: str) -> None:
