@@ -118,9 +118,7 @@ def solve(nb):
     for stub, check in pairwise(code):
         if "exercise" in tags(stub):
             name, exercise = checked(check)
-            stub.source = (
-                f'from transformer_edu.exercises import load\n\n{name} = load("{exercise}").reference'
-            )
+            stub.source = f'from transformer_edu.exercises import load\n\n{name} = load("{exercise}").reference'
     return nb
 
 

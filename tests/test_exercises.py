@@ -163,7 +163,7 @@ def test_printing_is_hidden_and_said():
     ("answer", "status", "said"),
     [
         (None, "error", "A function was expected, but this is of type NoneType."),
-        (lambda: right(2), "error", "It could not be called with 1 positional arguments"),
+        (lambda: right(2), "error", "It could not be called with 1 positional argument:"),
         (lambda n: right(n)[n + 1], "error", "It raised IndexError"),
         (lambda n: None, "wrong", "The mask should be a tensor, but is None. Did you forget return?"),
         (
@@ -201,13 +201,8 @@ def test_the_readers_own_line_is_shown_where_it_raises():
 
 
 def test_a_transpose_that_would_mend_the_shape_is_pointed_out():
-    found = verdict(
-        lambda lengths, n: masks.decoder_mask(lengths, n).permute(3, 1, 2, 0), "masks.decoder_mask"
-    )
-    assert (
-        "should have shape (1, 1, 3, 3) = (batch, head axis, query, key), but has (3, 1, 3, 1)"
-        in found.message
-    )
+    found = verdict(lambda lengths, n: masks.decoder_mask(lengths, n).permute(3, 1, 2, 0), "masks.decoder_mask")
+    assert "should have shape (1, 1, 3, 3) = (batch, head axis, query, key), but has (3, 1, 3, 1)" in found.message
 
 
 def test_the_first_differing_entry_is_named_with_its_axes_and_both_numbers():
@@ -228,9 +223,7 @@ def test_an_input_changed_in_place_is_named():
         values += 1
         return result
 
-    assert (
-        "It changes its input: the second argument is not the same" in verdict(greedy, "welcome.mix").message
-    )
+    assert "It changes its input: the second argument is not the same" in verdict(greedy, "welcome.mix").message
 
 
 def test_a_result_that_is_not_finite_is_named():
@@ -248,13 +241,67 @@ def test_addresses_and_temporary_files_never_reach_the_message():
     assert "bad <object object at 0x...> in (your cell)" in message and "ipykernel" not in message
 
 
-def test_a_result_that_cannot_be_compared_is_an_error():
+def test_a_result_that_cannot_be_compared_is_wrong():
     class Odd:
         def __eq__(self, other):
             raise RuntimeError("no")
 
-    assert verdict(lambda length: Odd()).status == "error"
-    assert verdict(lambda length: right(length).to_sparse()).status == "correct"
+    assert "The mask should be a tensor, but is of type Odd." in verdict(lambda length: Odd()).message
+    assert "is a sparse tensor" in verdict(lambda length: right(length).to_sparse()).message
+    assert "is a function (is a pair of parentheses missing?)" in verdict(lambda length: right(length).bool).message
+
+
+def test_a_huge_result_is_refused_after_the_first_call():
+    calls = []
+
+    def huge(length):
+        calls.append(length)
+        return torch.ones(1, dtype=torch.bool).expand(10**6, 10**6)
+
+    assert "should have shape (2, 2) = (query, key), but has (1000000, 1000000)" in verdict(huge).message
+    assert calls == [2]
+
+
+def test_half_precision_is_no_answer_to_single_precision():
+    assert "should have dtype float32, but has float16" in verdict(lambda w, v: (w @ v).half(), "welcome.mix").message
+
+
+def test_an_error_whose_text_raises_is_an_error():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError("no")
+
+    def mute(length):
+        raise Mute
+
+    assert "It raised Mute" in verdict(mute).message
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda n: right(n) and right(n), "& | and ~ work entry by entry"),
+        (lambda n: right(n) & right(n + 1), "laid over each other from the right"),
+        (lambda n: torch.ones(n, n + 1) @ torch.ones(n, n), "the last axis of a must be as long as the second last"),
+        (lambda n: torch.ones(n, 2 * n).T.view(-1), "reshape copies them"),
+    ],
+)
+def test_frequent_crashes_are_explained(answer, said):
+    assert said in verdict(answer).message
+
+
+def test_closing_the_screen_hurts_nobody():
+    def closing(length):
+        sys.stdout.close()
+        return right(length)
+
+    assert verdict(closing).status == "correct"
+
+
+def test_the_stop_button_stops_the_check():
+    threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        verdict(endless)
 
 
 def test_a_missing_torch_operator_is_an_error_and_not_an_unattempted_exercise():
@@ -298,9 +345,9 @@ def endless(length):
 
 def stubborn(length):
     while True:
-        try:
+        try:  # noqa: SIM105
             length += 1
-        except BaseException:  # noqa: SIM105
+        except BaseException:
             pass
 
 
@@ -308,7 +355,23 @@ def sleepy(length):
     time.sleep(60)
 
 
-@pytest.mark.parametrize("answer", [endless, stubborn, sleepy])
+def nested(length):
+    while True:
+        try:
+            for i in range(10**9):
+                length += i
+        except BaseException:
+            pass
+
+
+def swallowing(length):
+    try:
+        endless(length)
+    except BaseException:
+        return right(length)
+
+
+@pytest.mark.parametrize("answer", [endless, stubborn, sleepy, nested, swallowing])
 def test_an_endless_answer_is_stopped(answer, hurry):
     start = time.monotonic()
     found = verdict(answer)
@@ -403,6 +466,20 @@ def test_a_mistake_that_agrees_on_some_probes_only_is_not_named():
     found = small().check(lambda x: x * x if x == 3 else 2 * x + 1, quiet=True)
     assert found.mistake is None
     assert "The result is 9, expected 6." in found.message
+
+
+def test_a_sentence_that_holds_only_alone_gives_way_beside_another():
+    def two(x, *, add=0, times=2):
+        return times * x + add
+
+    mistakes = (
+        Mistake("adds", "You add one, and that is all.", switches={"add": 1}, beside="You add one."),
+        Mistake("triples", "You triple it.", switches={"times": 3}),
+        Mistake("constant", "It is 4 whatever comes.", switches={"times": 0, "add": 4}, alone=True),
+    )
+    exercise = small(mistakes=mistakes, compound=two)
+    assert "1. You add one.\n2. You triple it." in exercise.check(lambda x: 3 * x + 1, quiet=True).message
+    assert exercise.check(lambda x: 4.0, quiet=True).mistake == "constant"
 
 
 def test_two_crashes_of_one_type_are_not_the_same_mistake():

@@ -103,42 +103,46 @@ def test_a_right_merge_is_accepted(answer):
     assert found.status == "correct", found.message
 
 
-def with_the_fused_kernel(x_q, x_kv, w, n, mask=None):
-    q, k, v = (split(x @ w[name], n) for name, x in (("q", x_q), ("k", x_kv), ("v", x_kv)))
+def with_the_fused_kernel(x_query, x_memory, w, n, mask=None):
+    q, k, v = (split(x @ w[name], n) for name, x in (("q", x_query), ("k", x_memory), ("v", x_memory)))
     unit = torch.eye(k.shape[2]).expand(*k.shape[:3], -1)
     attend = F.scaled_dot_product_attention
     return [merge(attend(q, k, v, mask)) @ w["o"], attend(q, k, unit, mask)]
 
 
-def with_heads_folded_into_the_batch(x_q, x_kv, w, n, mask=None):
+def with_heads_folded_into_the_batch(x_query, x_memory, w, n, mask=None):
     def fold(x):
         return torch.cat(x.chunk(n, -1))
 
-    s = fold(x_q @ w["q"]) @ fold(x_kv @ w["k"]).mT / math.sqrt(x_q.shape[-1] // n)
+    s = fold(x_query @ w["q"]) @ fold(x_memory @ w["k"]).mT / math.sqrt(x_query.shape[-1] // n)
     if mask is not None:
-        s = s - 1e9 * (~mask).float().expand(len(x_q), 1, *s.shape[1:])[:, 0].repeat(n, 1, 1)
+        s = s - 1e9 * (~mask).float().expand(len(x_query), 1, *s.shape[1:])[:, 0].repeat(n, 1, 1)
     a = s.softmax(-1)
-    return torch.cat((a @ fold(x_kv @ w["v"])).chunk(n), -1) @ w["o"], a.unflatten(0, (n, -1)).transpose(0, 1)
+    return torch.cat((a @ fold(x_memory @ w["v"])).chunk(n), -1) @ w["o"], a.unflatten(0, (n, -1)).transpose(0, 1)
 
 
-def with_each_head_s_matrices_multiplied_first(x_q, x_kv, w, n, mask=None):
-    d, output, maps = x_q.shape[-1] // n, torch.zeros_like(x_q), []
+def with_each_head_s_matrices_multiplied_first(x_query, x_memory, w, n, mask=None):
+    d, output, maps = x_query.shape[-1] // n, torch.zeros_like(x_query), []
     for i in range(0, n * d, d):
         c = slice(i, i + d)
-        s = torch.einsum("bqi,ij,bkj->bqk", x_q, w["q"][:, c] @ w["k"][:, c].T, x_kv) / d**0.5
+        s = torch.einsum("bqi,ij,bkj->bqk", x_query, w["q"][:, c] @ w["k"][:, c].T, x_memory) / d**0.5
         if mask is not None:
             s = torch.where(mask[:, 0] if mask.ndim == 4 else mask, s, float("-inf"))
         maps.append(s.softmax(2))
-        output += maps[-1] @ x_kv @ (w["v"][:, c] @ w["o"][c])
+        output += maps[-1] @ x_memory @ (w["v"][:, c] @ w["o"][c])
     return output, torch.stack(maps, dim=1)
 
 
-def with_the_functional_form(x_q, x_kv, w, n, mask=None):
+def with_the_functional_form(x_query, x_memory, w, n, mask=None):
     if mask is not None:
-        mask = torch.zeros(len(x_q), n, x_q.shape[1], x_kv.shape[1]).masked_fill(~mask, -torch.inf).flatten(0, 1)
+        mask = (
+            torch.zeros(len(x_query), n, x_query.shape[1], x_memory.shape[1])
+            .masked_fill(~mask, -torch.inf)
+            .flatten(0, 1)
+        )
     output, weights = F.multi_head_attention_forward(
-        *(x.transpose(0, 1) for x in (x_q, x_kv, x_kv)),
-        *(x_q.shape[-1], n, torch.cat([w[name].T for name in "qkv"]), None, None, None, False, 0.0, w["o"].T, None),
+        *(x.transpose(0, 1) for x in (x_query, x_memory, x_memory)),
+        *(x_query.shape[-1], n, torch.cat([w[name].T for name in "qkv"]), None, None, None, False, 0.0, w["o"].T, None),
         training=False,
         attn_mask=mask,
         average_attn_weights=False,
@@ -146,8 +150,8 @@ def with_the_functional_form(x_q, x_kv, w, n, mask=None):
     return output.transpose(0, 1), weights
 
 
-def in_double_precision_with_exp(x_q, x_kv, w, n, mask=None):
-    q, k, v = (split(x.double() @ w[m].double(), n) for m, x in (("q", x_q), ("k", x_kv), ("v", x_kv)))
+def in_double_precision_with_exp(x_query, x_memory, w, n, mask=None):
+    q, k, v = (split(x.double() @ w[m].double(), n) for m, x in (("q", x_query), ("k", x_memory), ("v", x_memory)))
     e = torch.exp(torch.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5)
     e = e if mask is None else e * mask
     a = e / e.sum(-1, keepdim=True)
@@ -269,16 +273,16 @@ def test_view_of_a_transposed_tensor_is_not_called_a_wrong_axis():
 def reader(**wrong):
     """A reader's attention with things gone wrong, written without a look at the gallery's."""
 
-    def answer(x_q, x_kv, w, n, mask=None):
-        d = x_q.shape[-1]
+    def answer(x_query, x_memory, w, n, mask=None):
+        d = x_query.shape[-1]
         w = wrong.get("w", lambda w: w)(w)
-        one, two, three = wrong.get("inputs", lambda q, m: (q, m, m))(x_q, x_kv)
+        one, two, three = wrong.get("inputs", lambda q, m: (q, m, m))(x_query, x_memory)
         cut = wrong.get("split", split)
         q, k, v = cut(one @ w["q"], n), cut(two @ w["k"], n), cut(three @ w["v"], n)
         s = torch.einsum("bhqd,bhkd->bhqk", q, k) * wrong.get("scale", lambda d, n, t: (d / n) ** -0.5)(
             d, n, k.shape[2]
         )
-        m = wrong.get("mask", lambda m, b, n: m)(mask, len(x_q), n)
+        m = wrong.get("mask", lambda m, b, n: m)(mask, len(x_query), n)
         if m is not None and "after" not in wrong:
             s = torch.where(m, s, torch.tensor(wrong.get("fill", -torch.inf)))
         a = F.softmax(s, dim=wrong.get("dim", -1))
@@ -443,23 +447,27 @@ def test_several_mistakes_of_the_gallery_are_found_again():
 
 
 # ---------------------------------------------------------------- wrong answers in other people's styles
-def through_the_module(x_q, x_kv, w, n, mask=None, *, transpose=True, first=True, blocked=True, **more):
-    module = nn.MultiheadAttention(x_q.shape[-1], n, bias=False, batch_first=first)
+def through_the_module(x_query, x_memory, w, n, mask=None, *, transpose=True, first=True, blocked=True, **more):
+    module = nn.MultiheadAttention(x_query.shape[-1], n, bias=False, batch_first=first)
     m = {k: w[k].T if transpose else w[k] for k in w}
     module.in_proj_weight = nn.Parameter(torch.cat([m["q"], m["k"], m["v"]]))
     module.out_proj.weight = nn.Parameter(m["o"])
     if mask is not None:
         mask = ~mask if blocked else mask
-        mask = mask.expand(len(x_q), n, x_q.shape[1], x_kv.shape[1]).flatten(0, 1)
-    return module(x_q, x_kv, x_kv, attn_mask=mask, **more)
+        mask = mask.expand(len(x_query), n, x_query.shape[1], x_memory.shape[1]).flatten(0, 1)
+    return module(x_query, x_memory, x_memory, attn_mask=mask, **more)
 
 
-def one_head_at_a_time(x_q, x_kv, w, n, mask=None, *, first=False, stack=1, before=False):
-    d, outputs, maps = x_q.shape[-1] // n, [], []
+def one_head_at_a_time(x_query, x_memory, w, n, mask=None, *, first=False, stack=1, before=False):
+    d, outputs, maps = x_query.shape[-1] // n, [], []
     for h in range(n):
         c = slice(0, d) if first else slice(h * d, h * d + d)
         rows = c if before else slice(None)
-        q, k, v = x_q[..., rows] @ w["q"][rows, c], x_kv[..., rows] @ w["k"][rows, c], x_kv[..., rows] @ w["v"][rows, c]
+        q, k, v = (
+            x_query[..., rows] @ w["q"][rows, c],
+            x_memory[..., rows] @ w["k"][rows, c],
+            x_memory[..., rows] @ w["v"][rows, c],
+        )
         s = q @ k.mT / d**0.5
         if mask is not None:
             s = s.masked_fill(~(mask[:, 0] if mask.dim() == 4 else mask), -1e9)
@@ -468,25 +476,25 @@ def one_head_at_a_time(x_q, x_kv, w, n, mask=None, *, first=False, stack=1, befo
     return torch.cat(outputs, -1) @ w["o"], torch.stack(maps, stack)
 
 
-def as_one_head(x_q, x_kv, w, n, mask=None):
-    s = torch.bmm(x_q @ w["q"], (x_kv @ w["k"]).mT) / x_q.shape[-1] ** 0.5
+def as_one_head(x_query, x_memory, w, n, mask=None):
+    s = torch.bmm(x_query @ w["q"], (x_memory @ w["k"]).mT) / x_query.shape[-1] ** 0.5
     if mask is not None:
         s = s.masked_fill(~(mask.squeeze(1) if mask.dim() == 4 else mask), -1e9)
-    return s.softmax(-1) @ (x_kv @ w["v"]) @ w["o"], s.softmax(-1)
+    return s.softmax(-1) @ (x_memory @ w["v"]) @ w["o"], s.softmax(-1)
 
 
-def with_an_unchanged_length(x_q, x_kv, w, n, mask=None):
-    b, t, d = x_q.shape
-    return reader(split=lambda x, n: x.view(b, t, n, d // n).transpose(1, 2))(x_q, x_kv, w, n, mask)
+def with_an_unchanged_length(x_query, x_memory, w, n, mask=None):
+    b, t, d = x_query.shape
+    return reader(split=lambda x, n: x.view(b, t, n, d // n).transpose(1, 2))(x_query, x_memory, w, n, mask)
 
 
-def with_a_scaled_matrix(x_q, x_kv, w, n, mask=None):
-    w["q"] /= (x_q.shape[-1] // n) ** 0.5
-    return reader(**SINGLES["no_scale"])(x_q, x_kv, w, n, mask)
+def with_a_scaled_matrix(x_query, x_memory, w, n, mask=None):
+    w["q"] /= (x_query.shape[-1] // n) ** 0.5
+    return reader(**SINGLES["no_scale"])(x_query, x_memory, w, n, mask)
 
 
-def splitting_too_early(x_q, x_kv, w, n, mask=None):
-    return split(x_q, n) @ w["q"], split(x_kv, n) @ w["k"]
+def splitting_too_early(x_query, x_memory, w, n, mask=None):
+    return split(x_query, n) @ w["q"], split(x_memory, n) @ w["k"]
 
 
 def options(fn, **more):
@@ -532,15 +540,15 @@ def test_a_wrong_answer_in_another_style_is_named(style):
     assert found.mistake == name, found.message
 
 
-def by_distance(x_q, x_kv, w, n, mask=None):
-    q, k, v = (split(x @ w[m], n) for m, x in (("q", x_q), ("k", x_kv), ("v", x_kv)))
+def by_distance(x_query, x_memory, w, n, mask=None):
+    q, k, v = (split(x @ w[m], n) for m, x in (("q", x_query), ("k", x_memory), ("v", x_memory)))
     s = -torch.cdist(q, k)
     a = (s if mask is None else s.masked_fill(~mask, -1e9)).softmax(-1)
     return merge(a @ v) @ w["o"], a
 
 
-def with_a_bias(x_q, x_kv, w, n, mask=None):
-    return reader(split=lambda x, n: split(x + 0.1, n))(x_q, x_kv, w, n, mask)
+def with_a_bias(x_query, x_memory, w, n, mask=None):
+    return reader(split=lambda x, n: split(x + 0.1, n))(x_query, x_memory, w, n, mask)
 
 
 @pytest.mark.parametrize("answer", [by_distance, with_a_bias])

@@ -25,9 +25,7 @@ def test_solved_lesson_shows_the_same_outside_its_checks(lesson):
 def test_solve_fills_every_stub_and_touches_nothing_else():
     from nbformat import v4
 
-    stub = v4.new_code_cell(
-        "def causal_mask(length):\n    raise NotImplementedError", metadata={"tags": ["exercise"]}
-    )
+    stub = v4.new_code_cell("def causal_mask(length):\n    raise NotImplementedError", metadata={"tags": ["exercise"]})
     check = v4.new_code_cell('causal_mask = check("masks.causal_mask", causal_mask)')
     nb = v4.new_notebook(cells=[v4.new_code_cell("1 + 1"), stub, v4.new_markdown_cell("Well?"), check])
     solved = solve(nb)

@@ -1,7 +1,7 @@
 """Check the functions of a Python file against the exercises, outside a notebook.
 
-    python -m transformer_edu check my_answers.py
-    python -m transformer_edu list
+python -m transformer_edu check my_answers.py
+python -m transformer_edu list
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Several heads: the same attention, run in parallel on different columns.
 
-    MultiHead(query, memory) = Concat(head_1, ..., head_h) W_o,   head_i = Attention(query W_q_i, memory W_k_i, memory W_v_i)
+    MultiHead(query, memory) = Concat(head_1, ..., head_h) W_o
+    head_i = Attention(query W_q_i, memory W_k_i, memory W_v_i)
 
 Vaswani et al. 2017, section 3.2.2; Shazeer 2019, "Fast Transformer Decoding" (one key-value head for all);
 Ainslie et al. 2023, "GQA" (one for each group of heads). The lesson is notebooks/03_heads.ipynb.
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 from .attention import EMPTY_ROWS, scaled_dot_product_attention

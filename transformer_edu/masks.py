@@ -95,9 +95,7 @@ def causal_mask(length: int, *, device: torch.device | str | None = None) -> Ten
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def sliding_window_mask(
-    length: int, *, left: int, right: int = 0, device: torch.device | str | None = None
-) -> Tensor:
+def sliding_window_mask(length: int, *, left: int, right: int = 0, device: torch.device | str | None = None) -> Tensor:
     """Each query may attend to `left` keys before it, itself, and `right` keys after it. Shape (query, key).
 
     With right=0 the window is causal (Beltagy et al. 2020, "Longformer", section 3.1).

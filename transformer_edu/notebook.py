@@ -26,7 +26,7 @@ def set_up() -> torch.device:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
-            f"TRANSFORMER_EDU_DEVICE is {device.type!r}, but torch finds no such device here: unset it to run on the CPU"
+            f"TRANSFORMER_EDU_DEVICE is {device.type!r}, but torch finds none here: unset it to run on the CPU"
         ) from error
     return device
 
@@ -94,4 +94,3 @@ def _draw(difference: exercises.Difference) -> None:
             title=difference.title,
         )
     )
-

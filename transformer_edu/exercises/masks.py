@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import masks
-from .exercise import Exercise, Mistake, Probe, Result
+from .exercise import Exercise, Mistake, Probe, Result, each, switch
 
 AXES = ("batch", "head axis", "query", "key")
 
@@ -20,67 +20,76 @@ def _tensor(*numbers: int) -> Tensor:
 
 
 # ---------------------------------------------------------------- switches that all four share
+FILLS = {
+    "minus_inf": -torch.inf,
+    "minus_1e9": -1e9,
+    "minus_1e4": -1e4,
+    "lowest": torch.finfo(torch.float32).min,
+    "minus_1e20": -1e20,
+}
+WHOLE = {"int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8}
+
+
 def _as_dtype(mask: Tensor, kind: str) -> Tensor:
     """The bool mask in another dtype."""
-    if kind == "float":
-        return mask.float()
-    if kind == "integer":
-        return mask.long()
-    if kind == "int32":
-        return mask.int()
-    if kind == "additive":
-        return torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
-    if kind == "additive_finite":
-        return torch.zeros(mask.shape).masked_fill(~mask, -1e9)
-    if kind == "float_inf":
-        return torch.ones(mask.shape).masked_fill(~mask, -torch.inf)
-    if kind == "blocked_minus_one":
-        return -(~mask).float()
-    return mask
+    if kind in WHOLE:
+        return mask.to(WHOLE[kind])
+    if kind in FILLS:
+        return torch.zeros(mask.shape).masked_fill(~mask, FILLS[kind])
+    return {
+        "bool": lambda: mask,
+        "float": lambda: mask.float(),
+        "ones_and_minus_inf": lambda: torch.ones(mask.shape).masked_fill(~mask, -torch.inf),
+        "nan": lambda: torch.zeros(mask.shape).masked_fill(~mask, -torch.inf).masked_fill(mask, torch.nan),
+    }[kind]()
 
 
 DTYPES = (
     Mistake(
         "float_ones",
         "Your mask holds the numbers 1.0 and 0.0 instead of True and False. A float mask is added to the scores, so it "
-        "would forbid nothing: compare (<, ==) or call .bool() to get dtype bool.",
+        "would forbid nothing: a comparison gives dtype bool, and .bool() converts.",
         switches={"dtype": "float"},
     ),
-    Mistake(
+    *each(
         "integers",
-        "Your mask holds the whole numbers 1 and 0 instead of True and False: a comparison gives dtype bool, and .bool() "
-        "converts.",
-        switches={"dtype": "integer"},
+        "Your mask holds the whole numbers 1 and 0 instead of True and False: a comparison gives dtype bool, and"
+        " .bool() converts.",
+        *switch("dtype", *WHOLE),
     ),
-    Mistake(
-        "integers",
-        "Your mask holds the whole numbers 1 and 0 instead of True and False: a comparison gives dtype bool, and .bool() "
-        "converts.",
-        switches={"dtype": "int32"},
-    ),
-    Mistake(
+    *each(
         "additive",
-        "You built the mask that is added to the scores: 0 where attending is allowed, -inf where it is not. The pattern "
-        "is right, but here a mask is bool, with True where attending is allowed.",
-        switches={"dtype": "additive"},
-    ),
-    Mistake(
-        "additive_finite",
-        "You built the mask that is added to the scores: 0 where attending is allowed, -1e9 where it is not. The pattern "
-        "is right, but here a mask is bool, with True where attending is allowed (and no magic number).",
-        switches={"dtype": "additive_finite"},
+        "You built the kind of mask that is added to the scores, of zeros and huge negative numbers (or -inf). Here a"
+        " mask is bool, with True where attending is allowed.",
+        *switch("dtype", *FILLS),
     ),
     Mistake(
         "ones_and_minus_inf",
-        "Your mask holds 1.0 where attending is allowed and -inf where it is not: half a bool mask, half an additive one. "
-        "Return dtype bool, with True where attending is allowed.",
-        switches={"dtype": "float_inf"},
+        "Your mask holds 1.0 and -inf: half a bool mask, half an additive one. Return dtype bool, with True where "
+        "attending is allowed.",
+        switches={"dtype": "ones_and_minus_inf"},
+    ),
+    Mistake(
+        "nan_from_zero_times_inf",
+        "Your mask holds NaN: 0 * -inf is NaN, so a mask cannot be made by multiplying with -inf. Return dtype bool,"
+        " with True where attending is allowed.",
+        switches={"dtype": "nan"},
     ),
 )
 
+
+def _nothing_allowed(**all_false: str) -> tuple[Mistake, ...]:
+    """Zeros everywhere, which are the same as numbers whatever they stand for."""
+    text = (
+        "Your mask holds 0 everywhere and is not bool. Return dtype bool, with True where attending is allowed, which"
+        " is not nowhere."
+    )
+    return each("all_zero", text, *(all_false | {"dtype": kind} for kind in ("float", *WHOLE)), alone=True)
+
+
 INVERTED = (
-    "Your mask is the exact opposite of the right one: it is True where attending is forbidden. Here, and in "
-    "F.scaled_dot_product_attention, True means may attend; in torch.nn.MultiheadAttention True means blocked."
+    "Your mask says the exact opposite of the right one: it allows what is forbidden and forbids what is allowed. Here,"
+    " and in F.scaled_dot_product_attention, True means may attend; in torch.nn.MultiheadAttention True means blocked."
 )
 
 
@@ -105,6 +114,8 @@ def _real(lengths: Tensor, max_length: int, content: str) -> Tensor:
         "last_for_all": lambda: positions.expand(len(lengths), -1) < n[-1],
         "last_token_only": lambda: positions == n - 1,
         "first_padding_only": lambda: positions != n,
+        "equal": lambda: positions == n,
+        "first_sequence_only": lambda: (positions < n) & (torch.arange(len(lengths))[:, None] == 0),
         "never_empty": lambda: (positions < n) | (positions == 0),
         "reversed_batch": lambda: positions < n.flip(0),
         "sorted_batch": lambda: positions < n.sort(0, descending=True).values,
@@ -115,37 +126,38 @@ def _content(value: str) -> dict[str, str]:
     return {"content": value}
 
 
-def _length_mistakes(keys: str) -> tuple[Mistake, ...]:
-    """Mistakes in reading the lengths; `keys` says what the keys are called in the exercise."""
+def _length_mistakes(keys: str, lengths: str = "lengths") -> tuple[Mistake, ...]:
+    """Mistakes in reading the lengths; `keys` and `lengths` are what they are called in the exercise."""
     return (
         Mistake("inverted", INVERTED, switches=_content("inverted")),
         Mistake(
             "one_too_many",
-            f"Each row allows one {keys} too many, the first padding after the real tokens: with positions counted from 0, "
-            "a sequence of length n has the positions 0 to n - 1, so compare with <, not <=.",
+            f"Each row allows one {keys} too many, the first padding after the real tokens: with positions counted from"
+            " 0, a sequence of length n has the positions 0 to n - 1, so compare with <, not <=.",
             switches=_content("one_more"),
         ),
         Mistake(
             "one_too_few",
-            f"Each row forbids the last real {keys}: with positions counted from 0, a sequence of length n has the positions "
-            "0 to n - 1, and all of them are real.",
+            f"Each row forbids the last real {keys}: with positions counted from 0, a sequence of length n has the"
+            " positions 0 to n - 1, and all of them are real.",
             switches=_content("one_less"),
         ),
         Mistake(
             "first_hidden",
-            f"Your mask forbids position 0, which is a real {keys}: positions count from 0, and 0 is the first of them.",
+            f"Your mask forbids position 0, which is a real {keys}: positions count from 0, and 0 is the first of"
+            " them.",
             switches=_content("without_first"),
         ),
         Mistake(
             "one_based",
-            "Your pattern is shifted one place to the right: it counts positions from 1, so it hides the first real token "
-            "and allows the first padding. torch.arange counts from 0.",
+            "Your pattern is shifted one place to the right: it counts positions from 1, so it hides the first real"
+            " token and allows the first padding. torch.arange counts from 0.",
             switches=_content("one_based"),
         ),
         Mistake(
             "left_padding",
-            "You put the real tokens at the end of each row, as if the padding stood on the left. Here sequences are padded "
-            "on the right: the real tokens are the first ones.",
+            "You put the real tokens at the end of each row, as if the padding stood on the left. Here sequences are"
+            " padded on the right: the real tokens are the first ones.",
             switches=_content("from_the_right"),
         ),
         Mistake(
@@ -156,62 +168,78 @@ def _length_mistakes(keys: str) -> tuple[Mistake, ...]:
         ),
         Mistake(
             "all_true",
-            "Every entry is True: nothing is forbidden, the padding is attended like a real token.",
+            "Every entry is True: nothing is forbidden, and the padding is attended to like a real token.",
             switches=_content("all_true"),
+            alone=True,
         ),
         Mistake(
-            "all_false", "Every entry is False: nothing may be attended to at all.", switches=_content("all_false")
+            "all_false",
+            "Every entry is False: nothing may be attended to at all.",
+            switches=_content("all_false"),
+            alone=True,
         ),
         Mistake(
             "longest_for_all",
             "Every sequence gets the mask of the longest one: compare the positions with each sequence's own length, "
-            "lengths[:, None].",
+            f"{lengths}[:, None].",
             switches=_content("longest_for_all"),
         ),
         Mistake(
             "shortest_for_all",
             "Every sequence gets the mask of the shortest one: compare the positions with each sequence's own length, "
-            "lengths[:, None].",
+            f"{lengths}[:, None].",
             switches=_content("shortest_for_all"),
         ),
         Mistake(
             "first_for_all",
             "Every sequence gets the mask of the first one: compare the positions with each sequence's own length, "
-            "lengths[:, None].",
+            f"{lengths}[:, None].",
             switches=_content("first_for_all"),
         ),
         Mistake(
             "last_for_all",
-            "Every sequence gets the mask of the last one: each sequence needs its own length. In a loop, is the result of "
-            "each round kept?",
+            "Every sequence gets the mask of the last one: each sequence needs its own length. In a loop, is the result"
+            " of each round kept?",
             switches=_content("last_for_all"),
         ),
         Mistake(
             "last_token_only",
             "Only the last real token of each sequence is allowed: all positions below the length are real, so compare "
-            "with <, not ==.",
+            "with <, for example, not with ==.",
             switches=_content("last_token_only"),
         ),
         Mistake(
             "first_padding_only",
-            "Only the first padding of each sequence is forbidden: all positions from the length on are padding, so compare "
-            "with <, not !=.",
+            "Only the first padding of each sequence is forbidden: all positions from the length on are padding, so"
+            " compare with <, for example, not with !=.",
             switches=_content("first_padding_only"),
         ),
         Mistake(
+            "equal_instead_of_less",
+            f"Only the position after the last real {keys} is allowed: all positions below the length are real, so"
+            " compare with <, for example, not with ==.",
+            switches=_content("equal"),
+        ),
+        Mistake(
+            "first_sequence_only",
+            "Only the first sequence has real tokens in your mask, the rows of all others are False. In a loop, does"
+            " the return stand inside it?",
+            switches=_content("first_sequence_only"),
+        ),
+        Mistake(
             "never_empty",
-            "Your mask lets a sequence of length 0 attend to position 0, which is padding. A row with nothing to attend to "
-            "stays all False: the attention function gives it output 0.",
+            "Your mask lets a sequence of length 0 attend to position 0, which is padding. A row with nothing to attend"
+            " to stays all False: the attention function gives it output 0.",
             switches=_content("never_empty"),
         ),
         Mistake(
             "batch_reversed",
-            "The sequences of the batch come out in reverse order: row b of the mask must use lengths[b].",
+            "The sequences of the batch come out in reverse order: row b of the mask must use its own length.",
             switches=_content("reversed_batch"),
         ),
         Mistake(
             "batch_sorted",
-            "The sequences of the batch come out sorted by length: row b of the mask must use lengths[b].",
+            "The sequences of the batch come out sorted by length: row b of the mask must use its own length.",
             switches=_content("sorted_batch"),
         ),
     )
@@ -219,7 +247,13 @@ def _length_mistakes(keys: str) -> tuple[Mistake, ...]:
 
 # ---------------------------------------------------------------- padding_mask
 def _padding(
-    lengths: Tensor, max_length: int, *, content: str = "right", width: str = "right", axes: str = "right", dtype: str = "bool"
+    lengths: Tensor,
+    max_length: int,
+    *,
+    content: str = "right",
+    width: str = "right",
+    axes: str = "right",
+    dtype: str = "bool",
 ) -> Tensor:
     if width == "longest":
         max_length = int(lengths.max())
@@ -248,7 +282,9 @@ def _padding(
     return _as_dtype(mask, dtype)
 
 
-SHAPE_NEEDED = "The mask must line up with scores of shape (batch, heads, query, key), so it needs shape (batch, 1, 1, key)"
+SHAPE_NEEDED = (
+    "The mask must line up with scores of shape (batch, heads, query, key), so it needs shape (batch, 1, 1, key)"
+)
 
 PADDING_MASK = Exercise(
     name="masks.padding_mask",
@@ -263,13 +299,15 @@ PADDING_MASK = Exercise(
         Probe("lengths [0, 2], max_length 3", lambda: (_tensor(0, 2), 3), edge=True),
     ),
     compound=_padding,
+    at_once=2,
     mistakes=(
         *_length_mistakes("key"),
+        *_nothing_allowed(content="all_false"),
         *DTYPES,
         Mistake(
             "ignores_max_length",
-            "Your mask is as wide as the longest sequence, not max_length wide: the batch may be padded further than its "
-            "longest sequence, and the mask must cover all of it.",
+            "Your mask is as wide as the longest sequence, not max_length wide: the batch may be padded further than"
+            " its longest sequence, and the mask must cover all of it.",
             switches={"width": "longest"},
         ),
         Mistake(
@@ -284,36 +322,38 @@ PADDING_MASK = Exercise(
         ),
         Mistake(
             "query_axis",
-            "Your lengths lie along the query axis, (batch, 1, query, 1): that silences padded queries, while every query "
-            "still sees the padded keys. Keys are the last axis: (batch, 1, 1, key).",
+            "Your lengths lie along the query axis, (batch, 1, query, 1): that silences padded queries, while every"
+            " query still sees the padded keys. Keys are the last axis: (batch, 1, 1, key).",
             switches={"axes": "query"},
         ),
         Mistake(
             "head_axis",
-            "Your lengths lie along the axis of the heads, (batch, key, 1, 1). Keys are the last axis: (batch, 1, 1, key).",
+            "Your lengths lie along the axis of the heads, (batch, key, 1, 1). Keys are the last axis: (batch, 1, 1,"
+            " key).",
             switches={"axes": "heads"},
         ),
         Mistake(
             "no_middle_axes",
-            f"The pattern is right, but its shape is (batch, key). {SHAPE_NEEDED}: shapes are aligned from the right, and "
+            f"Its shape is (batch, key). {SHAPE_NEEDED}: shapes are aligned from the right, and "
             "without the two middle axes the batch would meet the queries, silently where both have the same size.",
             switches={"axes": "two"},
         ),
         Mistake(
             "one_middle_axis",
-            f"The pattern is right, but one axis is missing: (batch, 1, key). {SHAPE_NEEDED}; with three axes the batch "
-            "would meet the heads.",
+            f"One axis is missing: (batch, 1, key). {SHAPE_NEEDED}; with three axes the batch "
+            "would be laid over the heads.",
             switches={"axes": "three"},
         ),
         Mistake(
             "column_per_sequence",
-            f"Your mask has shape (batch, key, 1). {SHAPE_NEEDED}: the new axes go between batch and key, not behind them.",
+            f"Your mask has shape (batch, key, 1). {SHAPE_NEEDED}: the new axes go between batch and key, not behind"
+            " them.",
             switches={"axes": "three_query"},
         ),
         Mistake(
             "new_axes_in_front",
-            f"Your mask has shape (1, 1, batch, key): the new axes stand in front. {SHAPE_NEEDED}, so they go between batch "
-            "and key.",
+            f"Your mask has shape (1, 1, batch, key): the new axes stand in front. {SHAPE_NEEDED}: the new axes go"
+            " between batch and key.",
             switches={"axes": "no_batch_axis"},
         ),
         Mistake(
@@ -333,7 +373,7 @@ PADDING_MASK = Exercise(
         ),
         Mistake(
             "expanded",
-            "The pattern is right, but you repeat it for every query: (batch, 1, query, key). Padding is the same for all "
+            "You repeat the mask for every query: (batch, 1, query, key). Padding is the same for all "
             "queries, so (batch, 1, 1, key) is enough and fits any number of queries.",
             switches={"axes": "square"},
         ),
@@ -345,8 +385,9 @@ PADDING_MASK = Exercise(
         ),
         Mistake(
             "rows_and_columns",
-            "Your mask forbids the rows of padded queries as well as the columns of padded keys. Only keys are masked: the "
-            "loss ignores padded queries, and a row with nothing to attend to makes trouble. (batch, 1, 1, key) is enough.",
+            "Your mask forbids the rows of padded queries as well as the columns of padded keys. Only keys are masked:"
+            " the loss ignores padded queries, and a row with nothing to attend to makes trouble. (batch, 1, 1, key) is"
+            " enough.",
             switches={"axes": "both"},
         ),
         Mistake(
@@ -356,7 +397,8 @@ PADDING_MASK = Exercise(
         ),
         Mistake(
             "squeezed",
-            f"You remove every axis of size 1, so the shape depends on the batch. {SHAPE_NEEDED}, also when the batch is 1.",
+            f"You remove every axis of size 1, so the shape depends on the batch. {SHAPE_NEEDED}, also when the batch"
+            " is 1.",
             switches={"axes": "squeezed"},
         ),
     ),
@@ -393,20 +435,20 @@ def _triangle_mistakes(inverted: str = INVERTED) -> tuple[Mistake, ...]:
         Mistake("inverted", inverted, switches=_content("inverted")),
         Mistake(
             "flipped",
-            "Your triangle is flipped: each query sees itself and the future, but not the past. Rows are queries and columns "
-            "are keys, so row i may look at columns 0 to i: the lower triangle (tril).",
+            "Your triangle is flipped: each query sees itself and the future, but not the past. Rows are queries and"
+            " columns are keys, so row i may look at columns 0 to i: the lower triangle (tril).",
             switches=_content("flipped"),
         ),
         Mistake(
             "without_self",
-            "No query may attend to itself: the diagonal is False, and the first query has nothing at all to attend to. The "
-            "triangle includes the diagonal (tril with diagonal=0, or >= instead of >).",
+            "No query may attend to itself: the diagonal is False, and the first query has nothing at all to attend to."
+            " The triangle includes the diagonal (tril with diagonal=0, or >= instead of >).",
             switches=_content("without_self"),
         ),
         Mistake(
             "one_future",
-            "Each query also sees exactly one key of the future: the triangle reaches one diagonal too far. tril() with "
-            "diagonal=0 already includes the token itself.",
+            "Each query also sees exactly one key of the future: the triangle reaches one diagonal too far. tril() with"
+            " diagonal=0 already includes the token itself.",
             switches=_content("one_future"),
         ),
         Mistake(
@@ -422,16 +464,22 @@ def _triangle_mistakes(inverted: str = INVERTED) -> tuple[Mistake, ...]:
         ),
         Mistake(
             "flipped_with_one_past",
-            "Your triangle is flipped: each query sees the future, itself, and one token of the past. Rows are queries, so "
-            "row i may look at columns 0 to i: the lower triangle (tril).",
+            "Your triangle is flipped: each query sees the future, itself, and one token of the past. Rows are queries,"
+            " so row i may look at columns 0 to i: the lower triangle (tril).",
             switches=_content("future_and_one_past"),
         ),
         Mistake(
             "all_true",
             "Every entry is True: nothing hides the future from any query.",
             switches=_content("all_true"),
+            alone=True,
         ),
-        Mistake("all_false", "Every entry is False: no query may attend to anything.", switches=_content("all_false")),
+        Mistake(
+            "all_false",
+            "Every entry is False: no query may attend to anything.",
+            switches=_content("all_false"),
+            alone=True,
+        ),
         Mistake(
             "self_only",
             "Each query may attend to itself alone: the past, below the diagonal, must be True as well.",
@@ -444,8 +492,8 @@ def _triangle_mistakes(inverted: str = INVERTED) -> tuple[Mistake, ...]:
         ),
         Mistake(
             "mirrored",
-            "Your triangle is mirrored left to right: columns are keys in their order, so key 0 is the leftmost column and "
-            "the diagonal runs from the upper left to the lower right.",
+            "Your triangle is mirrored left to right: columns are keys in their order, so key 0 is the leftmost column"
+            " and the diagonal runs from the upper left to the lower right.",
             switches=_content("mirrored"),
         ),
         Mistake(
@@ -487,39 +535,43 @@ CAUSAL_MASK = Exercise(
         Probe("length 3", lambda: (3,)),
         Probe("length 5", lambda: (5,)),
         Probe("length 1", lambda: (1,)),
+        Probe("length 12", lambda: (12,)),
     ),
     compound=_causal,
+    at_once=2,
     mistakes=(
         *_triangle_mistakes(
-            INVERTED.replace("forbidden.", "forbidden (the strict upper triangle, as triu(1) gives it).")
+            INVERTED.replace("is allowed.", "is allowed (as triu(1) does, the strict upper triangle).")
         ),
+        *_nothing_allowed(content="all_false"),
         *DTYPES,
         Mistake(
             "blocked_as_minus_inf",
-            "Your matrix holds -inf where attending is allowed and 0 in the future: that is the additive mask with allowed "
-            "and forbidden exchanged. Return dtype bool, True where attending is allowed.",
+            "Your matrix holds -inf where attending is allowed and 0 in the future: that is the additive mask with"
+            " allowed and forbidden exchanged. Return dtype bool, True where attending is allowed.",
             wrong=lambda length: torch.zeros(length, length).masked_fill(_triangle(length, "right"), -torch.inf),
         ),
         Mistake(
             "extra_axes",
-            "The pattern is right, but the shape is (1, length, length): this mask is the same for every sequence and head, "
+            "The shape is (1, length, length): this mask is the same for every sequence and head, "
             "and (length, length) already broadcasts to them.",
             switches={"axes": "one"},
         ),
         Mistake(
             "extra_axes",
-            "The pattern is right, but the shape is (1, 1, length, length): this mask is the same for every sequence and "
+            "The shape is (1, 1, length, length): this mask is the same for every sequence and "
             "head, and (length, length) already broadcasts to them.",
             switches={"axes": "two"},
         ),
         Mistake(
             "flattened",
-            "The entries are right, but they lie in one long row of length * length: the mask is a square (query, key).",
+            "The entries are right, but they lie in one long row of length * length: the mask is a square (query,"
+            " key).",
             switches={"axes": "flat"},
         ),
         Mistake(
             "extra_axes",
-            "The pattern is right, but there is an extra axis behind it: the mask is a square (query, key).",
+            "There is an extra axis behind: the mask is a square (query, key).",
             switches={"axes": "behind"},
         ),
         Mistake(
@@ -567,11 +619,16 @@ def _cross(
         triangle = torch.ones(mask.shape[-2:], dtype=torch.bool)
         triangle = triangle.triu() if order == "flipped" else triangle.tril(1 if order == "one_future" else 0)
         mask = triangle.expand(mask.shape) if order == "causal_only" else mask & triangle
-    mask = {"two": lambda: real, "three": lambda: mask[:, 0], "three_row": lambda: real[:, None, :]}.get(axes, lambda: mask)()
+    mask = {"two": lambda: real, "three": lambda: mask[:, 0], "three_row": lambda: real[:, None, :]}.get(
+        axes, lambda: mask
+    )()
     return _as_dtype(mask, dtype)
 
 
-CROSS_SHAPE = "The scores of cross-attention are (batch, heads, query, key) with target positions as queries and source positions as keys"
+CROSS_SHAPE = (
+    "The scores of cross-attention are (batch, heads, query, key) with target positions as queries and source positions"
+    " as keys"
+)
 
 CROSS_MASK = Exercise(
     name="masks.cross_mask",
@@ -588,13 +645,15 @@ CROSS_MASK = Exercise(
     ),
     broadcast=True,
     compound=_cross,
+    at_once=2,
     mistakes=(
-        *_length_mistakes("source position"),
+        *_length_mistakes("source position", "source_lengths"),
+        *_nothing_allowed(content="all_false"),
         *DTYPES,
         Mistake(
             "causal",
-            "Your mask is causal as well: target position i sees only the source positions up to i. The source is complete "
-            "before the target begins, so every target position may see every real source position.",
+            "Your mask is causal as well: target position i sees only the source positions up to i. The source is"
+            " complete before the target begins, so every target position may see every real source position.",
             switches={"order": "causal"},
         ),
         Mistake(
@@ -605,20 +664,20 @@ CROSS_MASK = Exercise(
         ),
         Mistake(
             "causal_flipped",
-            "Your mask also hides the source positions before i from target position i. Cross-attention has no order: every "
-            "target position may see every real source position.",
+            "Your mask hides the source positions before i from target position i. The source has no future for the"
+            " target: every target position may see every real source position.",
             switches={"order": "flipped"},
         ),
         Mistake(
             "causal_with_one_more",
-            "Your mask also hides the source positions from i + 2 on from target position i. Cross-attention has no order: "
+            "Your mask hides the source positions from i + 2 on from target position i. Cross-attention has no order: "
             "every target position may see every real source position.",
             switches={"order": "one_future"},
         ),
         Mistake(
             "masks_target_rows",
-            "You compare the lengths with target positions: whole rows are forbidden, and the padding of the source stays "
-            "visible. The lengths belong to the source, whose positions are the keys, the last axis.",
+            "You compare the lengths with target positions: whole rows are forbidden, and the padding of the source"
+            " stays visible. The lengths belong to the source, whose positions are the keys, the last axis.",
             switches={"axes": "rows"},
         ),
         Mistake(
@@ -650,20 +709,19 @@ CROSS_MASK = Exercise(
         ),
         Mistake(
             "no_middle_axes",
-            f"The pattern is right, but its shape is (batch, key). {CROSS_SHAPE}: without two axes between, the batch would "
+            f"Its shape is (batch, key). {CROSS_SHAPE}: without two axes between, the batch would "
             "meet the queries. (batch, 1, 1, key) or (batch, 1, query, key) fits.",
             switches={"axes": "two"},
         ),
         Mistake(
             "no_head_axis",
-            f"The pattern is right, but its shape is (batch, query, key). {CROSS_SHAPE}: without an axis for the heads the "
-            "batch would meet the heads. Give it size 1: (batch, 1, query, key).",
+            f"Its shape is (batch, query, key). {CROSS_SHAPE}: without an axis for the heads the "
+            "batch would be laid over the heads. Give it size 1: (batch, 1, query, key).",
             switches={"axes": "three"},
         ),
         Mistake(
             "no_head_axis",
-            f"The pattern is right, but its shape is (batch, 1, key). {CROSS_SHAPE}: one axis of size 1 is missing, "
-            "(batch, 1, 1, key) fits.",
+            f"Its shape is (batch, 1, key). {CROSS_SHAPE}: one axis of size 1 is missing, (batch, 1, 1, key) fits.",
             switches={"axes": "three_row"},
         ),
     ),
@@ -693,6 +751,9 @@ def _decoder(
         "not_and": lambda: ~(pad & triangle),
         "not_or": lambda: ~(pad | triangle),
         "sum": lambda: pad.long() + triangle.long(),
+        "sum32": lambda: pad.int() + triangle.int(),
+        "itself": lambda: (pad & triangle) | torch.eye(max_length, dtype=torch.bool),
+        "block": lambda: pad & queries,
     }[join]()
     mask = mask.expand(len(lengths), 1, max_length, max_length)
     mask = {
@@ -701,6 +762,8 @@ def _decoder(
         "two": lambda: mask[0, 0],
         "heads_first": lambda: mask.transpose(0, 1),
         "swapped": lambda: mask.transpose(-2, -1),
+        "row": lambda: pad,
+        "longest": lambda: mask[..., : int(lengths.max()), : int(lengths.max())],
     }[axes]()
     return _as_dtype(mask, dtype) if mask.dtype == torch.bool else mask
 
@@ -717,8 +780,21 @@ DECODER_MASK = Exercise(
         Probe("lengths [0, 2], max_length 3", lambda: (_tensor(0, 2), 3), edge=True),
     ),
     compound=_decoder,
+    at_once=2,
     mistakes=(
-        Mistake("inverted", INVERTED, switches={"join": "not_and"}),
+        Mistake("inverted", INVERTED, switches={"join": "not_and"}, alone=True),
+        Mistake(
+            "all_true",
+            "Every entry is True: nothing is forbidden, neither the future nor the padding.",
+            switches={"padding": "none", "order": "all_true"},
+            alone=True,
+        ),
+        Mistake(
+            "all_false",
+            "Every entry is False: no query may attend to anything.",
+            switches={"content": "all_false"},
+            alone=True,
+        ),
         Mistake(
             "padding_only",
             "The causal half is missing: your mask hides the padding, but every query sees the future.",
@@ -726,83 +802,127 @@ DECODER_MASK = Exercise(
         ),
         Mistake(
             "causal_only",
-            "The padding half is missing: your mask is causal, but padded keys stay visible. Here only the rows of padded "
-            "queries show it, because the padding comes last and causality already hides it from the real tokens. Where "
-            "padding comes first, real tokens would attend to it.",
+            "The padding half is missing: your mask is causal, but padded keys stay visible. Here only the rows of"
+            " padded queries show it, because the padding comes last and causality already hides it from the real"
+            " tokens. Where padding comes first, real tokens would attend to it.",
             switches={"padding": "none"},
+            beside="The padding half is missing: padded keys stay visible.",
         ),
         Mistake(
             "masks_padded_queries",
-            "The rows of padded queries are False throughout, while the rows of real tokens are right. Either your padding "
-            "lies along the query axis, (batch, 1, query, 1), or you forbid padded queries as well as padded keys. Only keys "
-            "are masked, (batch, 1, 1, key): the loss ignores padded queries, and a row with nothing to attend to becomes "
-            "NaN in a plain softmax.",
+            "The rows of padded queries are False throughout, while the rows of real tokens are right. Either your"
+            " padding lies along the query axis, (batch, 1, query, 1), or you forbid padded queries as well as padded"
+            " keys. Only keys are masked, (batch, 1, 1, key): the loss ignores padded queries, and a row with nothing"
+            " to attend to becomes NaN in a plain softmax.",
             switches={"padding": "query"},
+            alone=True,
         ),
         Mistake(
             "or_instead_of_and",
-            "You join the two masks with |: a pair is allowed as soon as one of them allows it. It must be allowed by both, "
-            "so join with &.",
+            "You join the two masks so that one permission is enough (|, + or max, which mean the same). Both must"
+            " allow a pair: join with &.",
             switches={"join": "or"},
         ),
         Mistake(
             "xor",
-            "A pair is allowed where exactly one of the two masks allows it (^ or !=). It must be allowed by both: join with &.",
+            "A pair is allowed where exactly one of the two masks allows it (^ or !=). It must be allowed by both: join"
+            " with &.",
             switches={"join": "xor"},
         ),
         Mistake(
             "opposite_of_or",
-            "Your mask is True only where both masks forbid. It must be True where both allow: check which of your masks "
-            "say True for forbidden, and join with &.",
+            "Your mask is True only where both masks forbid. It must be True where both allow: check which of your"
+            " masks say True for forbidden, and join with &.",
             switches={"join": "not_or"},
+            alone=True,
         ),
         Mistake(
             "added",
             "You add the two masks, which gives the numbers 0, 1 and 2. A pair must be allowed by both: join with &.",
             switches={"join": "sum"},
         ),
+        Mistake(
+            "added",
+            "You add the two masks, which gives the numbers 0, 1 and 2. A pair must be allowed by both: join with &.",
+            switches={"join": "sum32"},
+        ),
+        Mistake(
+            "itself_always_allowed",
+            "Every token may attend to itself in your mask, padding too: a padded key is forbidden to every query,"
+            " itself included.",
+            switches={"join": "itself"},
+            alone=True,
+        ),
+        Mistake(
+            "block_of_real_tokens",
+            "In your mask each real token sees all real tokens, so the future is visible, and padded queries see"
+            " nothing. Padding and causality must both hold, and the rows of padded queries may stay as causality makes"
+            " them.",
+            switches={"join": "block"},
+            alone=True,
+        ),
+        Mistake(
+            "padding_only",
+            "The causal half is missing: your mask hides the padding, but every query sees the future. With it, the"
+            " shape is (batch, 1, query, key).",
+            switches={"axes": "row"},
+            alone=True,
+        ),
+        Mistake(
+            "ignores_max_length",
+            "Your mask is as large as the longest sequence, not max_length: the batch may be padded further than that.",
+            switches={"axes": "longest"},
+        ),
         *(
-            Mistake(f"causal_{m.name}" if m.name == "inverted" else m.name, m.sentence, switches={"order": m.switches["content"]})
+            Mistake(
+                f"causal_{m.name}" if m.name == "inverted" else m.name,
+                m.sentence,
+                switches={"order": m.switches["content"]},
+            )
             for m in _triangle_mistakes(
-                "Your causal half is inverted: queries see the strict future and neither themselves nor the past. True means "
-                "may attend, so keep the lower triangle."
+                "Your causal half is inverted: queries see the strict future and neither themselves nor the past. True"
+                " means may attend, so keep the lower triangle."
             )
             if m.name not in ("all_true", "all_false")
         ),
         *(
             Mistake(
                 "padding_inverted" if m.name == "inverted" else m.name,
-                "Your padding half is inverted: it allows the padding and forbids the real tokens. True means may attend."
-                if m.name == "inverted"
-                else m.sentence,
+                (
+                    "Your padding half is inverted: it allows the padding and forbids the real tokens. True means may"
+                    " attend."
+                    if m.name == "inverted"
+                    else m.sentence
+                ),
                 switches=m.switches,
             )
             for m in _length_mistakes("key")
-            if m.name != "all_true"
+            if m.name not in ("all_true", "all_false")
         ),
+        *_nothing_allowed(content="all_false"),
         *DTYPES,
         Mistake(
             "no_head_axis",
-            "The pattern is right, but its shape is (batch, query, key): against scores of shape (batch, heads, query, key) "
-            "the batch would meet the heads. Give the heads an axis of size 1: (batch, 1, query, key).",
+            "Its shape is (batch, query, key): against scores of shape (batch, heads, query, key) "
+            "the batch would be laid over the heads. Give the heads an axis of size 1: (batch, 1, query, key).",
             switches={"axes": "three"},
         ),
         Mistake(
             "first_sequence_only",
-            "Your mask is a single square (query, key), that of the first sequence: each sequence has its own padding, so "
-            "the shape is (batch, 1, query, key).",
+            "Your mask is a single square (query, key), that of the first sequence: each sequence has its own padding,"
+            " so the shape is (batch, 1, query, key).",
             switches={"axes": "two"},
         ),
         Mistake(
             "batch_as_heads",
-            "Your mask has shape (1, batch, query, key): the batch lies where the heads belong. It must be (batch, 1, query, "
-            "key).",
+            "Your mask has shape (1, batch, query, key): the batch lies where the heads belong. It must be (batch, 1,"
+            " query, key).",
             switches={"axes": "heads_first"},
         ),
         Mistake(
             "transposed",
-            "Your mask is transposed: its rows are keys and its columns are queries. Rows are queries, so row i may look at "
-            "columns 0 to i.",
+            "Your mask is transposed: its rows are keys and its columns are queries. Rows are queries, so row i may"
+            " look at columns 0 to i.",
             switches={"axes": "swapped"},
         ),
     ),

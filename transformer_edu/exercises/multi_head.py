@@ -173,8 +173,8 @@ def _weights(scores: Tensor, kind: str) -> Tensor:
 
 
 def _attention(
-    x_q: Tensor,
-    x_kv: Tensor,
+    x_query: Tensor,
+    x_memory: Tensor,
     w: dict[str, Tensor],
     n_heads: int,
     mask: Tensor | None = None,
@@ -201,19 +201,19 @@ def _attention(
         if role == "v" and out == "on_values":
             return w["v"] @ w["o"]
         if role in skipped:
-            return torch.eye(x_q.shape[-1])
+            return torch.eye(x_query.shape[-1])
         m = w[matrices["qkvo".index(role)]]
         return m.T if role in transposed else m
 
     if inputs == "both":
-        x_kv, inputs = torch.cat([x_q, x_kv], 1), "qmm"
-    residual = x_q
+        x_memory, inputs = torch.cat([x_query, x_memory], 1), "qmm"
+    residual = x_query
     if extra == "norm_before":
-        x_q, x_kv = (F.layer_norm(x, x.shape[-1:]) for x in (x_q, x_kv))
-    sizes = (x_q.shape[0], n_heads, x_q.shape[1], x_kv.shape[1])
-    source = {"q": x_q, "m": x_kv}
+        x_query, x_memory = (F.layer_norm(x, x.shape[-1:]) for x in (x_query, x_memory))
+    sizes = (x_query.shape[0], n_heads, x_query.shape[1], x_memory.shape[1])
+    source = {"q": x_query, "m": x_memory}
     q, k, v = (_cut(source[i], matrix(r), n_heads, split, r) for i, r in zip(inputs, "qkv", strict=True))
-    bare = _scores(q, k, pair) * _scale(scale, q.shape[-1], x_q.shape[-1], sizes)
+    bare = _scores(q, k, pair) * _scale(scale, q.shape[-1], x_query.shape[-1], sizes)
     mask = _mask_as(mask, mask_as, sizes)
     scores = bare if mask is None else _masked(bare, mask, applied, LOW[fill])
     weights = _weights(scores, softmax)
@@ -226,7 +226,7 @@ def _attention(
         used, weights = _masked_weights(weights, _weights(bare, softmax), mask, applied)
     output = (used.transpose(-2, -1) if pair == "read_by_keys" else used) @ v
     output, weights = _unfolded(output, weights, merge, sizes)
-    output = _merged(output, split, merge, out, x_q.shape[1])
+    output = _merged(output, split, merge, out, x_query.shape[1])
     if "o" not in skipped and out != "on_values":
         output = _project(output, matrix("o"), n_heads, out)
     if extra == "relu":
@@ -307,46 +307,49 @@ def _returned(output: Tensor, weights: Tensor, form: str) -> object:
             "output_and_none": (output, None),
             "three": (output, weights, weights),
         }[form]
-    return output, {
-        "mean": lambda: weights.mean(1),
-        "mean_kept": lambda: weights.mean(1, keepdim=True),
-        "mean_expanded": lambda: weights.mean(1, keepdim=True).expand_as(weights),
-        "sum": lambda: weights.sum(1),
-        "first": lambda: weights[:, 0],
-        "last": lambda: weights[:, -1],
-        "first_kept": lambda: weights[:, :1],
-        "last_kept": lambda: weights[:, -1:],
-        "max": lambda: weights.amax(1),
-        "transposed": lambda: weights.transpose(-1, -2),
-        "query_first": lambda: weights.transpose(1, 2),
-        "folded": lambda: weights.flatten(0, 1),
-        "folded_heads_first": lambda: weights.transpose(0, 1).flatten(0, 1),
-        "heads_first": lambda: weights.transpose(0, 1),
-        "heads_last": lambda: weights.permute(0, 2, 3, 1),
-        "list": lambda: list(weights.unbind(1)),
-        "keys_joined": lambda: weights.transpose(1, 2).flatten(2),
-        "queries_joined": lambda: weights.flatten(1, 2),
-        "first_item": lambda: weights[0],
-        "mean_items": lambda: weights.mean(0),
-        "squeezed": lambda: weights.squeeze(),
-        "batch_heads": lambda: weights.transpose(0, 1).reshape(weights.shape),
-        "heads_batch": lambda: weights.reshape(weights.transpose(0, 1).shape).transpose(0, 1),
-    }[form]()
+    return (
+        output,
+        {
+            "mean": lambda: weights.mean(1),
+            "mean_kept": lambda: weights.mean(1, keepdim=True),
+            "mean_expanded": lambda: weights.mean(1, keepdim=True).expand_as(weights),
+            "sum": lambda: weights.sum(1),
+            "first": lambda: weights[:, 0],
+            "last": lambda: weights[:, -1],
+            "first_kept": lambda: weights[:, :1],
+            "last_kept": lambda: weights[:, -1:],
+            "max": lambda: weights.amax(1),
+            "transposed": lambda: weights.transpose(-1, -2),
+            "query_first": lambda: weights.transpose(1, 2),
+            "folded": lambda: weights.flatten(0, 1),
+            "folded_heads_first": lambda: weights.transpose(0, 1).flatten(0, 1),
+            "heads_first": lambda: weights.transpose(0, 1),
+            "heads_last": lambda: weights.permute(0, 2, 3, 1),
+            "list": lambda: list(weights.unbind(1)),
+            "keys_joined": lambda: weights.transpose(1, 2).flatten(2),
+            "queries_joined": lambda: weights.flatten(1, 2),
+            "first_item": lambda: weights[0],
+            "mean_items": lambda: weights.mean(0),
+            "squeezed": lambda: weights.squeeze(),
+            "batch_heads": lambda: weights.transpose(0, 1).reshape(weights.shape),
+            "heads_batch": lambda: weights.reshape(weights.transpose(0, 1).shape).transpose(0, 1),
+        }[form](),
+    )
 
 
 def _batch_attended(
-    x_q: Tensor, x_kv: Tensor, w: dict[str, Tensor], n_heads: int, mask: Tensor | None = None, **switches: str
+    x_query: Tensor, x_memory: Tensor, w: dict[str, Tensor], n_heads: int, mask: Tensor | None = None, **switches: str
 ) -> object:
     """The first axis is taken for the tokens and the second for the batch."""
-    if x_q.shape[1] != x_kv.shape[1]:
+    if x_query.shape[1] != x_memory.shape[1]:
         raise RuntimeError("the batches of queries and keys differ")
-    output, weights = _attention(x_q.transpose(0, 1), x_kv.transpose(0, 1), w, n_heads, mask, **switches)
+    output, weights = _attention(x_query.transpose(0, 1), x_memory.transpose(0, 1), w, n_heads, mask, **switches)
     return output.transpose(0, 1), weights
 
 
 def _whole_matrices_for_each_head(
-    x_q: Tensor,
-    x_kv: Tensor,
+    x_query: Tensor,
+    x_memory: Tensor,
     w: dict[str, Tensor],
     n_heads: int,
     mask: Tensor | None = None,
@@ -354,7 +357,7 @@ def _whole_matrices_for_each_head(
     scale: str = "d_k",
 ) -> object:
     """Every head is computed with the whole matrices, so all heads are the same and have the full width."""
-    output, weights = _attention(x_q, x_kv, w, n_heads, mask, split="none", scale=scale)
+    output, weights = _attention(x_query, x_memory, w, n_heads, mask, split="none", scale=scale)
     return output, weights.expand(-1, n_heads, -1, -1)
 
 
@@ -391,42 +394,42 @@ ROLES = {"q": "queries", "k": "keys", "v": "values", "o": "output"}
 
 
 def _input_mistakes() -> tuple[Mistake, ...]:
-    rule = "Queries should come from x_q, keys and values from x_kv."
+    rule = "Queries should come from x_query, keys and values from x_memory."
     silent = "In self-attention both are the same tensor, so this shows only in cross-attention."
     return (
         _together(
             "memory_unused",
-            "Keys and values are made from x_q, and x_kv is never used: cross-attention ignores the memory, "
+            "Keys and values are made from x_query, and x_memory is never used: cross-attention ignores the memory, "
             f"and only self-attention does not show it. {rule}",
             inputs="qqq",
         ),
         _together(
             "queries_from_memory",
-            f"Queries, keys and values are all made from x_kv, and x_q is never used. {rule} {silent}",
+            f"Queries, keys and values are all made from x_memory, and x_query is never used. {rule} {silent}",
             inputs="mmm",
         ),
         _together(
             "inputs_exchanged",
-            f"The two inputs are exchanged: queries come from x_kv, keys and values from x_q. {rule} {silent}",
+            f"The two inputs are exchanged: queries come from x_memory, keys and values from x_query. {rule} {silent}",
             inputs="mqq",
         ),
         _together(
             "values_from_query_side",
-            "The values are made from x_q. A query reads the values that belong to the keys, so both should "
-            f"come from x_kv. {silent}",
+            "The values are made from x_query. A query reads the values that belong to the keys, so both should "
+            f"come from x_memory. {silent}",
             inputs="qmq",
         ),
         _together(
             "keys_from_query_side",
-            "The keys are made from x_q while the values come from x_kv: weights and values then belong to "
+            "The keys are made from x_query while the values come from x_memory: weights and values then belong to "
             f"different tokens. {rule} {silent}",
             inputs="qqm",
         ),
         *(
             _alone(
                 "queries_among_keys",
-                "Keys and values are made from both inputs, x_q and x_kv put one after the other. Only x_kv "
-                "should be attended to.",
+                "Keys and values are made from both inputs, x_query and x_memory put one after the other. Only x_memory"
+                " should be attended to.",
                 inputs="both",
                 mask_as=mask_as,
             )
@@ -434,12 +437,12 @@ def _input_mistakes() -> tuple[Mistake, ...]:
         ),
         _alone(
             "inputs_mixed_up",
-            f"Queries and keys are made from x_kv, values from x_q. {rule} {silent}",
+            f"Queries and keys are made from x_memory, values from x_query. {rule} {silent}",
             inputs="mmq",
         ),
         _alone(
             "inputs_mixed_up",
-            f"Queries and values are made from x_kv, keys from x_q. {rule} {silent}",
+            f"Queries and values are made from x_memory, keys from x_query. {rule} {silent}",
             inputs="mqm",
         ),
     )
@@ -456,13 +459,17 @@ def _matrix_mistakes() -> tuple[Mistake, ...]:
     known = {
         "qkko": (
             "value_from_key_matrix",
-            'The values are computed with w["k"], so every value is the key of its token (a line copied and '
-            f'not changed everywhere?). {own}: values should use w["v"].',
+            (
+                'The values are computed with w["k"], so every value is the key of its token (a line copied and '
+                f'not changed everywhere?). {own}: values should use w["v"].'
+            ),
         ),
         "qqvo": (
             "key_from_query_matrix",
-            f'The keys are computed with w["q"], the matrix of the queries (a copied line?). {own}: keys '
-            'should use w["k"].',
+            (
+                f'The keys are computed with w["q"], the matrix of the queries (a copied line?). {own}: keys '
+                'should use w["k"].'
+            ),
         ),
         "qqqo": (
             "one_matrix_for_all",
@@ -523,8 +530,10 @@ def _transposed_mistakes() -> tuple[Mistake, ...]:
         ),
         "qkv": (
             "input_projections_transposed",
-            "The projections of queries, keys and values are transposed: they are applied as x @ w.T, not x "
-            f"@ w. {why}",
+            (
+                "The projections of queries, keys and values are transposed: they are applied as x @ w.T, not x "
+                f"@ w. {why}"
+            ),
         ),
         "o": (
             "output_projection_transposed",
@@ -544,22 +553,31 @@ def _skipped_mistakes() -> tuple[Mistake, ...]:
     known = {
         "o": (
             "no_output_projection",
-            "The output projection is missing: the merged heads are returned as they are. Multiply them "
-            'with w["o"], otherwise the heads only lie side by side and never mix.',
+            (
+                "The output projection is missing: the merged heads are returned as they are. Multiply them "
+                'with w["o"], otherwise the heads only lie side by side and never mix.'
+            ),
         ),
         "qkv": (
             "no_input_projections",
-            "Queries, keys and values are not projected: the heads are cut straight from the inputs. "
-            'Without w["q"], w["k"] and w["v"] a head can neither choose what to look for nor what to read.',
+            (
+                "Queries, keys and values are not projected: the heads are cut straight from the inputs. "
+                'Without w["q"], w["k"] and w["v"] a head can neither choose what to look for nor what to read.'
+            ),
         ),
         "qkvo": (
             "no_projections",
-            "No projection is applied at all, neither before the heads are cut nor after they are merged: "
-            'project with w["q"], w["k"], w["v"] first and with w["o"] at the end.',
+            (
+                "No projection is applied at all, neither before the heads are cut nor after they are merged: "
+                'project with w["q"], w["k"], w["v"] first and with w["o"] at the end.'
+            ),
         ),
         "v": (
             "values_not_projected",
-            'The values are not projected: the heads read slices of x_kv itself. Values should be x_kv @ w["v"].',
+            (
+                "The values are not projected: the heads read slices of x_memory itself. Values should be x_memory @"
+                ' w["v"].'
+            ),
         ),
     }
     mistakes = [_together(name, text, skipped=s) for s, (name, text) in known.items()]
@@ -1426,7 +1444,7 @@ def _result_mistakes() -> tuple[Mistake, ...]:
         _alone("three_results", "You return three values. Two are asked for: output, weights.", form="three"),
         _together(
             "residual_added",
-            "You add x_q to the output. That is the residual connection, which belongs to the layer around "
+            "You add x_query to the output. That is the residual connection, which belongs to the layer around "
             "attention; this function returns attention alone.",
             extra="residual",
         ),
@@ -1438,7 +1456,7 @@ def _result_mistakes() -> tuple[Mistake, ...]:
         ),
         _together(
             "residual_and_norm",
-            "You add x_q to the output and normalise the sum. Both belong to the layer around attention; "
+            "You add x_query to the output and normalise the sum. Both belong to the layer around attention; "
             "this function returns attention alone.",
             extra="residual_norm",
         ),
@@ -1460,7 +1478,7 @@ def _result_mistakes() -> tuple[Mistake, ...]:
 # ---------------------------------------------------------------- its probes
 @functools.cache
 def _drawn(seed: int, batch: int, query: int, key: int, width: int) -> tuple[Tensor, ...]:
-    """x_q, x_kv and four matrices, drawn once; a probe hands out copies."""
+    """x_query, x_memory and four matrices, drawn once; a probe hands out copies."""
     generator = torch.Generator().manual_seed(seed)
     inputs = [torch.randn(batch, length, width, generator=generator) for length in (query, key)]
     matrices = [torch.randn(width, width, generator=generator) / math.sqrt(width) for _ in "qkvo"]
@@ -1477,8 +1495,8 @@ def _inputs(
     mask: Tensor | None = None,
     itself: bool = False,
 ) -> tuple:
-    x_q, x_kv, *matrices = (x.clone() for x in _drawn(seed, batch, query, key, width))
-    return x_q, x_q.clone() if itself else x_kv, dict(zip("qkvo", matrices, strict=True)), n_heads, mask
+    x_query, x_memory, *matrices = (x.clone() for x in _drawn(seed, batch, query, key, width))
+    return x_query, x_query.clone() if itself else x_memory, dict(zip("qkvo", matrices, strict=True)), n_heads, mask
 
 
 def _real(length: int, *lengths: int) -> Tensor:
@@ -1490,8 +1508,8 @@ def _past(length: int) -> Tensor:
 
 
 def _itself(probe: Probe) -> bool:
-    x_q, x_kv, *_ = probe.make()
-    return x_q.shape == x_kv.shape and torch.equal(x_q, x_kv)
+    x_query, x_memory, *_ = probe.make()
+    return x_query.shape == x_memory.shape and torch.equal(x_query, x_memory)
 
 
 def _without_mask(probe: Probe) -> bool:
@@ -1564,8 +1582,8 @@ def _forbidden_seen(seen: Seen) -> bool:
 def _narrow_meets_whole_matrix(seen: Seen) -> bool:
     """With several heads it always stops, at a product of something d_k wide with a whole matrix."""
     for probe, _, given in seen:
-        x_q, _, _, n_heads, _ = probe.make()
-        width = x_q.shape[-1]
+        x_query, _, _, n_heads, _ = probe.make()
+        width = x_query.shape[-1]
         if n_heads > 1 and not re.search(
             rf"cannot be multiplied \(\d+x{width // n_heads} and {width}x{width}\)"
             rf"|to be: \[\d+, {width // n_heads}\] but got: \[\d+, {width}\]",
@@ -1706,7 +1724,7 @@ SYMPTOMS = (
     Symptom(
         "lengths_taken_equal",
         "It is right where there are as many queries as keys, and stops where there are not: the length of "
-        "x_q is used for x_kv as well, or the other way round. In cross-attention the two differ; take each "
+        "x_query is used for x_memory as well, or the other way round. In cross-attention the two differ; take each "
         "from its own shape, or let reshape find it (-1).",
         _lengths_taken_equal,
     ),
@@ -1776,7 +1794,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "wrong_in_cross_attention",
-        "In self-attention it is right, in cross-attention it is not: somewhere x_q stands for x_kv or the "
+        "In self-attention it is right, in cross-attention it is not: somewhere x_query stands for x_memory or the "
         "other way round, or the two lengths are taken to be equal.",
         _partly(_itself),
     ),
@@ -1803,7 +1821,9 @@ SYMPTOMS = (
 
 MULTI_HEAD_ATTENTION = Exercise(
     name="heads.multi_head_attention",
-    reference=lambda x_q, x_kv, w, n_heads, mask=None: heads.multi_head_attention(x_q, x_kv, w, n_heads, mask),
+    reference=lambda x_query, x_memory, w, n_heads, mask=None: heads.multi_head_attention(
+        x_query, x_memory, w, n_heads, mask
+    ),
     results=(
         Result("output", ("batch", "query", "column")),
         Result("weights", ("batch", "head", "query", "key")),

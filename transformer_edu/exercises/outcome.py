@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .sandbox import Budget, TookTooLong
+from .sandbox import Budget, Interrupted, TookTooLong
 
 PACKAGE = str(Path(__file__).parents[1])
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 1e-2}  # every other dtype: 1e-4
+HUGE = 1_000_000  # entries of a result: a thousand times more than any probe asks for
 FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 
 
@@ -54,6 +55,11 @@ class Outcome:
     called: bool = field(default=True, compare=False)  # False where the call itself failed: wrong number of arguments
     refused: bool = False  # raised what the probe asks for
 
+    @property
+    def huge(self) -> bool:
+        """Whether the result is far too large to go on with."""
+        return isinstance(self.value, Tensor) and self.value.numel() > HUGE
+
 
 def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome:
     """Call `fn` on fresh arguments of `probe`. Never raises on what `fn` does.
@@ -65,6 +71,8 @@ def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome
         _floats(args, lambda x: x.requires_grad_(True))
     try:
         result = budget.call(fn, *args) if budget else fn(*args)
+    except Interrupted:
+        raise
     except TookTooLong:
         return Outcome(hung=True)
     except BaseException as error:  # whatever it is, it is the reader's function that raised it
@@ -77,10 +85,18 @@ def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome
     return Outcome(value=value, gradients=gradients, changed=changed)
 
 
+def said(error: BaseException | None) -> str:
+    """The text of an error, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except BaseException:
+        return ""
+
+
 def freeze(x: object) -> object:
     """A copy that later calls cannot change: tensors detached and cloned, containers copied."""
     if isinstance(x, Tensor):
-        return (x if x.layout == torch.strided else x.to_dense()).detach().clone()
+        return x.detach() if x.numel() > HUGE or x.layout != torch.strided else x.detach().clone()
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, (list, tuple)):
@@ -153,7 +169,7 @@ ABOUT = (
 
 def _about(error: BaseException | None) -> int | None:
     """Which of torch's frequent complaints an error is, since it raises nearly all of them as one type."""
-    return next((i for i, words in enumerate(ABOUT) if re.search(words, str(error))), None)
+    return next((i for i, words in enumerate(ABOUT) if re.search(words, said(error))), None)
 
 
 def same_value(a: object, b: object) -> bool:
@@ -161,21 +177,22 @@ def same_value(a: object, b: object) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return (
             a.shape == b.shape
+            and a.layout == b.layout
             and a.device == b.device
             and (a.dtype == b.dtype or {a.dtype, b.dtype} <= FLOATS)
-            and (a.is_meta or (not _far_apart(a, b) and bool(close(a, b).all())))
+            and (a.is_meta or a.layout != torch.strided or (not _far_apart(a, b) and bool(close(a, b).all())))
         )
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict) and isinstance(b, dict):
         return list(a) == list(b) and all(same_value(a[k], b[k]) for k in a)
-    if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(same_value(a[key], b[key]) for key in a)
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return bool(np.isclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True))
     if type(a) is not type(b):
         return False
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return a == b if isinstance(a, (str, bytes)) else True  # of what holds no numbers, only the kind can be compared
 
 
 def _far_apart(a: Tensor, b: Tensor) -> bool:

@@ -25,6 +25,10 @@ class TookTooLong(BaseException):
     """Raised inside the reader's function when its time is over. No `except Exception` catches it."""
 
 
+class Interrupted(BaseException):
+    """The reader has pressed Ctrl-C, or the notebook's stop button."""
+
+
 class Budget:
     """The time that one check may spend inside the reader's function."""
 
@@ -32,24 +36,88 @@ class Budget:
         self.left = seconds
 
     def call(self, fn: Callable, *args: object) -> object:
-        """fn(*args) within the time that is left; raises TookTooLong when it runs out."""
+        """fn(*args) within the time that is left; raises TookTooLong when it runs out.
+
+        On the main thread of a Unix system a signal does it; elsewhere a second thread asks the interpreter to raise.
+        Neither can break a single endless call into C.
+        """
+        on_main = threading.current_thread() is threading.main_thread()
+        alarm = (SignalAlarm if on_main and hasattr(signal, "setitimer") else ThreadAlarm)(max(self.left, AGAIN))
         start = time.monotonic()
         try:
-            with _alarm(max(self.left, AGAIN)):
-                return fn(*args)
+            result = fn(*args)
         finally:
+            alarm.armed = False  # first of all, and without a call: the next ring may come at any call
+            alarm.stop()
             self.left -= time.monotonic() - start
+        if alarm.rang:  # swallowed by the function, which went on to its end
+            raise TookTooLong
+        return result
+
+
+class SignalAlarm:
+    """Raises TookTooLong after `seconds`, and again some microseconds after each ring.
+
+    A function may catch the exception and go on. Sooner or later one of the next meets it while it still handles the
+    last, where its `try` does not reach; the time between two rings changes from ring to ring, so that it is soon.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.armed, self.rang, self.wait = True, False, 0.0
+        self.before = signal.signal(signal.SIGALRM, self.ring)
+        self.timer, self.start = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN), time.monotonic()
+
+    def ring(self, _signal: int, _frame: object) -> None:
+        if self.armed:
+            self.rang, self.wait = True, (self.wait + 1.37e-6) % 6e-5
+            signal.setitimer(signal.ITIMER_REAL, 2e-6 + self.wait, AGAIN)
+            raise TookTooLong
+
+    def stop(self) -> None:
+        """Put back the handler, and the time that was left on a timer of the reader's own."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
+        if self.timer[0]:
+            left = max(self.timer[0] - (time.monotonic() - self.start), AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, left, self.timer[1])
+
+
+class ThreadAlarm:
+    """The same from a second thread, again and again."""
+
+    def __init__(self, seconds: float) -> None:
+        self.armed, self.rang = True, False
+        self.done = threading.Event()
+        self.bell = threading.Thread(target=self.watch, args=(seconds, threading.get_ident()), daemon=True)
+        self.bell.start()
+
+    def watch(self, wait: float, thread: int) -> None:
+        while not self.done.wait(wait) and self.armed:
+            self.rang, wait = True, AGAIN
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TookTooLong))
+
+    def stop(self) -> None:
+        self.done.set()
+        self.bell.join()
+
+
+class _Screen(io.StringIO):
+    """Takes what is printed, and does not let itself be closed."""
+
+    def close(self) -> None:
+        pass
 
 
 @contextlib.contextmanager
 def calm() -> Iterator[io.StringIO]:
     """Hide what is printed or warned, fix dtype, device and grad mode, and restore every global state afterwards."""
-    text = io.StringIO()
+    text = _Screen()
     limit, folder, trace = sys.getrecursionlimit(), os.getcwd(), sys.gettrace()
-    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    threads, dtype, device = torch.get_num_threads(), torch.get_default_dtype(), torch.get_default_device()
     states = random.getstate(), np.random.get_state()
     try:
         with (
+            _stop_button(),
             contextlib.redirect_stdout(text),
             contextlib.redirect_stderr(text),
             warnings.catch_warnings(),
@@ -61,6 +129,8 @@ def calm() -> Iterator[io.StringIO]:
             torch.set_default_dtype(torch.float32)
             torch.set_num_threads(1)  # on a busy machine several threads make small tensors hundreds of times slower
             yield text
+    except Interrupted:
+        raise KeyboardInterrupt from None
     finally:
         sys.setrecursionlimit(limit)
         sys.settrace(trace)
@@ -68,8 +138,27 @@ def calm() -> Iterator[io.StringIO]:
         torch.set_default_dtype(dtype)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
+        if torch.get_default_device() != device:
+            torch.set_default_device(device)
         random.setstate(states[0])
         np.random.set_state(states[1])
+
+
+@contextlib.contextmanager
+def _stop_button() -> Iterator[None]:
+    """While a check runs, Ctrl-C raises Interrupted, so that it is not taken for the reader's own KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _on_the_cpu() -> contextlib.AbstractContextManager:
@@ -80,68 +169,3 @@ def _on_the_cpu() -> contextlib.AbstractContextManager:
 
 def _cuda_devices() -> list[int]:
     return list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TookTooLong in this thread after `seconds`, again and again until it gets through.
-
-    On the main thread of a Unix system a signal does it; elsewhere a second thread asks the interpreter to raise.
-    Neither can break a single endless call into C.
-    """
-    on_main = threading.current_thread() is threading.main_thread()
-    with _signal_alarm(seconds) if on_main and hasattr(signal, "setitimer") else _thread_alarm(seconds):
-        yield
-
-
-@contextlib.contextmanager
-def _signal_alarm(seconds: float) -> Iterator[None]:
-    armed, rings = True, 0
-
-    def ring(_signal: int, frame: object) -> None:
-        nonlocal rings
-        rings += 1
-        if not armed:
-            return
-        if rings % 2 or frame is None:
-            raise TookTooLong
-        # The last one was swallowed by an `except` around the loop's body: raise from the next line instead,
-        # which sooner or later is a line outside that body.
-        frame.f_trace = _raise_from_line
-        sys.settrace(_raise_from_line)
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
-    try:
-        yield
-    finally:
-        armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _raise_from_line(_frame: object, event: str, _arg: object) -> Callable:
-    if event == "line":
-        sys.settrace(None)
-        raise TookTooLong
-    return _raise_from_line
-
-
-@contextlib.contextmanager
-def _thread_alarm(seconds: float) -> Iterator[None]:
-    done = threading.Event()
-    thread = ctypes.c_ulong(threading.get_ident())
-
-    def ring() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TookTooLong))
-            wait = AGAIN
-
-    bell = threading.Thread(target=ring, daemon=True)
-    bell.start()
-    try:
-        yield
-    finally:
-        done.set()
-        bell.join()

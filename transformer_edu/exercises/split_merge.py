@@ -55,6 +55,7 @@ def split_wrongly(
     odd: str = "refuse",
     form: str = "right",
 ) -> object:
+    """Split the heads with any of the ways to go wrong; without a switch it is right."""
     batch, length, width = x.shape
     if width % n_heads:
         if odd == "refuse":
@@ -161,6 +162,12 @@ SPLIT_HEADS = Exercise(
         Probe(
             "x of shape (1, 2, 7), n_heads 3, which does not divide 7",
             lambda: (_numbers((1, 2, 7), 600), 3),
+            edge=True,
+            raises=REFUSALS,
+        ),
+        Probe(
+            "x of shape (1, 2, 12), n_heads 5, which does not divide 12",
+            lambda: (_numbers((1, 2, 12), 700), 5),
             edge=True,
             raises=REFUSALS,
         ),
@@ -382,6 +389,7 @@ def merge_wrongly(
     heads: str = "right",
     form: str = "right",
 ) -> object:
+    """Merge the heads with any of the ways to go wrong; without a switch it is right."""
     b, h, t, d = x.shape
     if heads == "reversed":
         x = x.flip(1)

@@ -19,6 +19,7 @@ def _errors(seen: Seen) -> list[BaseException]:
 
 
 def is_right(probe: Probe, expected: Outcome, given: Outcome) -> bool:
+    """Whether the reader's outcome on a probe is the expected one, or the refusal that the probe asks for."""
     if probe.raises:
         return isinstance(given.error, probe.raises)
     return same_outcome(expected, given)

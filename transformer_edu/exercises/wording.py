@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .outcome import FLOATS, Outcome, Probe, close
+from .outcome import FLOATS, Outcome, Probe, close, said
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,7 @@ class Complaint:
     difference: Difference | None = None
 
 
-def complain(
-    probe: Probe, expected: Outcome, given: Outcome, results: Sequence[Result], *, broadcast: bool = False
-) -> Complaint | None:
+def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[Result]) -> Complaint | None:
     """The first thing that is wrong with `given` on `probe`, or None where it is right."""
     if given.hung:
         return Complaint("hung", f"It did not finish (input: {probe.says}). Look for a loop that never ends.")
@@ -57,25 +55,25 @@ def complain(
         if given.error is None:
             return Complaint(
                 "accepted",
-                f"It should refuse this input with a clear error ({' or '.join(e.__name__ for e in probe.raises)}), but "
-                f"it returned a result (input: {probe.says}).",
+                f"It should refuse this input with a clear error ({' or '.join(e.__name__ for e in probe.raises)}), but"
+                f" it returned a result (input: {probe.says}).",
             )
         return None if isinstance(given.error, probe.raises) else _raised(probe, given)
     if given.error is not None:
         return _raised(probe, given)
     where = f"Input: {probe.says}."
     if len(results) == 1:
-        complaint = _compare(results[0], expected.value, given.value, where, broadcast)
+        complaint = _compare(results[0], expected.value, given.value, where)
     else:
-        complaint = _compare_several(results, expected.value, given.value, where, broadcast)
+        complaint = _compare_several(results, expected.value, given.value, where)
     if complaint is not None and complaint.kind in ("kind", "dtype", "device", "shape"):
         return complaint
     if given.changed:
         which = " and ".join(_ordinal(i) for i in given.changed)
         return Complaint(
             "changed",
-            f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or use "
-            f"operations that return a new tensor (x = x / 2, not x /= 2).\n{where}",
+            f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or"
+            f" use operations that return a new tensor (x = x / 2, not x /= 2).\n{where}",
         )
     return complaint or _gradient_complaint(expected, given, where)
 
@@ -86,7 +84,9 @@ def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Compla
     if "not finite" in given.gradients:
         text = "The result is right, but its gradient is not finite: training would turn every weight into NaN."
     elif "none" in given.gradients:
-        text = "The result is right, but no gradient reaches the inputs: something cuts the graph (detach, numpy, .data)."
+        text = (
+            "The result is right, but no gradient reaches the inputs: something cuts the graph (detach, numpy, .data)."
+        )
     else:
         text = f"The result is right, but its gradient cannot be taken ({given.gradients[0]})."
     return Complaint("gradient", f"{text}\n{where}")
@@ -100,8 +100,10 @@ CRASHES = (
     ),
     (
         "must match the size of tensor b",
-        "Two shapes do not broadcast: they are laid over each other from the right, and each pair of sizes must be equal "
-        "or contain a 1.",
+        (
+            "Two shapes do not broadcast: they are laid over each other from the right, and each pair of sizes must be"
+            " equal or contain a 1."
+        ),
     ),
     (
         "shapes cannot be multiplied",
@@ -111,20 +113,28 @@ CRASHES = (
         "Expected size for first two dimensions of batch2",
         "In a matrix product a @ b, the last axis of a must be as long as the second last axis of b.",
     ),
-    ("view size is not compatible", "After transpose the numbers no longer lie in order in memory: reshape copies them."),
+    (
+        "view size is not compatible",
+        "After transpose the numbers no longer lie in order in memory: reshape copies them.",
+    ),
     ("must have the same dtype", "Two tensors of different dtype meet: .to(x.dtype) converts."),
+    ("maximum recursion depth", "It calls itself without end."),
     ("'NoneType' object", "Something is None here: an argument that was left out, or a function that returns nothing."),
 )
 
 
 def _raised(probe: Probe, given: Outcome) -> Complaint:
-    name, said = type(given.error).__name__, clean(str(given.error))
+    name, text = type(given.error).__name__, clean(said(given.error))
     if isinstance(given.error, TypeError) and not given.called:
-        return Complaint("called", f"It could not be called with {len(probe.make())} positional arguments: {said}.")
-    line = f"\nYour line: {given.line}" if given.line else ""
-    text = f"It raised {name}: {said}" if said else f"It raised {name}"
-    known = next((f"\n{sentence}" for part, sentence in CRASHES if part in said), "")
-    return Complaint("raised", f"{text}{known}\nInput: {probe.says}.{line}")
+        count = len(probe.make())
+        arguments = f"{count} positional argument{'s' * (count != 1)}"
+        hint = " It is a class: check an instance of it, or a function." if "__init__()" in text else ""
+        return Complaint("called", f"It could not be called with {arguments}: {text}.{hint}")
+    lines = [f"It raised {name}: {text}" if text else f"It raised {name}"]
+    lines += [sentence for part, sentence in CRASHES if part in text][:1]
+    lines += [f"Input: {probe.says}."]
+    lines += [f"Your line: {given.line}"] if given.line else []
+    return Complaint("raised", "\n".join(lines))
 
 
 def wrapped(text: str, width: int = 100) -> str:
@@ -148,22 +158,22 @@ def clean(text: str) -> str:
     return text if len(text) <= 300 else text[:297] + "..."
 
 
-def _compare_several(
-    results: Sequence[Result], expected: list, given: object, where: str, broadcast: bool
-) -> Complaint | None:
+def _compare_several(results: Sequence[Result], expected: list, given: object, where: str) -> Complaint | None:
     names = ", ".join(result.name for result in results)
     if not isinstance(given, list) or len(given) != len(results):
         got = f"{len(given)} values" if isinstance(given, list) else kind_of(given)
-        return Complaint("kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)}\n{where}")
+        return Complaint(
+            "kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)}\n{where}"
+        )
     first: Complaint | None = None
     order = {"kind": 0, "dtype": 1, "device": 2, "shape": 3}
     # Later results are causes more often than earlier ones (the weights make the output), so ties go to them.
     for result, a, b in reversed(list(zip(results, expected, given, strict=True))):
-        complaint = _compare(result, a, b, where, broadcast)
+        complaint = _compare(result, a, b, where)
         if complaint and (first is None or order.get(complaint.kind, 9) < order.get(first.kind, 9)):
             first = complaint
     if first and first.kind in ("value", "finite"):
-        wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where, broadcast)]
+        wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where)]
         right = [r.name for r in results if r.name not in wrong]
         if right:
             text = f"The {' and '.join(right)} {_is(right[-1])} right, the {wrong[0]} {_is(wrong[0])} not. {first.text}"
@@ -171,14 +181,16 @@ def _compare_several(
     return first
 
 
-def _compare(result: Result, expected: object, given: object, where: str, broadcast: bool) -> Complaint | None:
+def _compare(result: Result, expected: object, given: object, where: str) -> Complaint | None:
     if isinstance(expected, Tensor):
-        return _compare_tensors(result, expected, given, where, broadcast)
+        return _compare_tensors(result, expected, given, where)
     if isinstance(expected, bool) or not isinstance(expected, (int, float)):
         return _compare_objects(result, expected, given, where)
     number = given.item() if isinstance(given, (Tensor, np.generic, np.ndarray)) and np.size(given) == 1 else given
     if isinstance(number, bool) or not isinstance(number, (int, float)):
-        return Complaint("kind", f"The {result.name} should be a number, but is {kind_of(given)}.{_forgot(given)}\n{where}")
+        return Complaint(
+            "kind", f"The {result.name} should be a number, but is {kind_of(given)}.{_forgot(given)}\n{where}"
+        )
     if np.isfinite(expected) and not np.isfinite(number):
         return Complaint("finite", f"The {result.name} is {_number(number)}, expected {_number(expected)}.\n{where}")
     if not np.isclose(number, expected, rtol=1e-4, atol=1e-4):
@@ -189,24 +201,33 @@ def _compare(result: Result, expected: object, given: object, where: str, broadc
 def _compare_objects(result: Result, expected: object, given: object, where: str) -> Complaint | None:
     given = given.tolist() if isinstance(given, (Tensor, np.ndarray)) and isinstance(expected, list) else given
     if isinstance(expected, list) and not isinstance(given, list):
-        return Complaint("kind", f"The {result.name} should be a list, but is {kind_of(given)}.{_forgot(given)}\n{where}")
+        return Complaint(
+            "kind", f"The {result.name} should be a list, but is {kind_of(given)}.{_forgot(given)}\n{where}"
+        )
     if given == expected:
         return None
     return Complaint("value", f"The {result.name} is {clean(repr(given))}, expected {clean(repr(expected))}.\n{where}")
 
 
-def _compare_tensors(
-    result: Result, expected: Tensor, given: object, where: str, broadcast: bool
-) -> Complaint | None:
+def _compare_tensors(result: Result, expected: Tensor, given: object, where: str) -> Complaint | None:
     name = result.name
     if not isinstance(given, Tensor):
-        return Complaint("kind", f"The {name} should be a tensor, but {_is(name)} {kind_of(given)}.{_forgot(given)}\n{where}")
+        return Complaint(
+            "kind", f"The {name} should be a tensor, but {_is(name)} {kind_of(given)}.{_forgot(given)}\n{where}"
+        )
     if given.device != expected.device:
-        return Complaint("device", f"The {name} lives on another device than the inputs: create tensors with device=x.device.\n{where}")
-    if given.dtype != expected.dtype and not {given.dtype, expected.dtype} <= FLOATS:
-        return Complaint("dtype", f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}.\n{where}", _slices(result, expected, given, None))
-    if broadcast and given.dim() == expected.dim() and all(a in (1, b) for a, b in zip(given.shape, expected.shape, strict=True)):
-        given = given.expand(expected.shape)
+        return Complaint(
+            "device",
+            f"The {name} lives on another device than the inputs: create tensors with device=x.device.\n{where}",
+        )
+    if given.layout != torch.strided:
+        return Complaint("kind", f"The {name} is a sparse tensor: .to_dense() makes it an ordinary one.\n{where}")
+    if given.dtype != expected.dtype and not _wider(given, expected):
+        return Complaint(
+            "dtype",
+            f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}.\n{where}",
+            _slices(result, expected, given, None),
+        )
     if given.shape != expected.shape:
         text = _shape_text(result, expected, given)
         return Complaint("shape", f"{text}\n{where}", _slices(result, expected, given, None))
@@ -215,12 +236,25 @@ def _compare_tensors(
         return None
     if (expected.isfinite() & ~given.isfinite()).any():
         at = tuple((expected.isfinite() & ~given.isfinite()).nonzero()[0].tolist())
-        text = f"The {name} {_is(name)} not finite: {_number(given[at])} at {_place(result, at)}, expected {_number(expected[at])}.\n{where}"
+        text = (
+            f"The {name} {_is(name)} not finite: {_number(given[at])} at {_place(result, at)}, expected"
+            f" {_number(expected[at])}.\n{where}"
+        )
         return Complaint("finite", text, _slices(result, expected, given, at))
     at = tuple(wrong.nonzero()[0].tolist())
     share = "everywhere" if wrong.all() else f"{int(wrong.sum())} of {wrong.numel()} entries differ"
-    text = f"The first entry of the {name} that differs: at {_place(result, at)} you gave {_number(given[at])}, expected {_number(expected[at])} ({share}).\n{where}"
-    return Complaint("value", text.replace("(everywhere)", "(all entries differ)"), _slices(result, expected, given, at))
+    text = (
+        f"The first entry of the {name} that differs: at {_place(result, at)} you gave {_number(given[at])}, expected"
+        f" {_number(expected[at])} ({share}).\n{where}"
+    )
+    return Complaint(
+        "value", text.replace("(everywhere)", "(all entries differ)"), _slices(result, expected, given, at)
+    )
+
+
+def _wider(given: Tensor, expected: Tensor) -> bool:
+    """Whether a float result has at least the precision that is expected: double precision is welcome."""
+    return {given.dtype, expected.dtype} <= FLOATS and given.element_size() >= expected.element_size()
 
 
 def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
@@ -240,13 +274,16 @@ def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
     if told_apart and given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
         return f"{text} The numbers are right and in the right order: only the axes are missing or merged."
     if swaps:
-        return f"{text} The sizes would fit with axes {swaps[0][0]} and {swaps[0][1]} exchanged, but the numbers would still be wrong."
+        return (
+            f"{text} The sizes would fit with axes {swaps[0][0]} and {swaps[0][1]} exchanged, but the numbers would"
+            " still be wrong."
+        )
     return text
 
 
 def _slices(result: Result, expected: Tensor, given: Tensor, at: tuple[int, ...] | None) -> Difference | None:
     """The last two axes around the first difference, as arrays to draw."""
-    if expected.numel() == 0 or given.numel() == 0 or expected.is_meta or given.is_meta:
+    if not 0 < given.numel() < 10_000 or expected.numel() == 0 or given.is_meta:
         return None
     lead = (at or (0,) * expected.dim())[: max(expected.dim() - 2, 0)]
 
@@ -292,6 +329,8 @@ def kind_of(x: object) -> str:
         return f"a NumPy array of shape {x.shape}: torch.as_tensor makes it a tensor"
     if isinstance(x, list):
         return f"a list or tuple of length {len(x)}"
+    if callable(x):
+        return "a function (is a pair of parentheses missing?)"
     return f"of type {type(x).__name__}"
 
 
