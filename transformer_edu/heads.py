@@ -24,6 +24,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
     Head h gets columns h * d_k to (h + 1) * d_k of every token. Raises ValueError unless n_heads divides d_model.
 
+    >>> import torch
     >>> split_heads(torch.arange(8).view(1, 2, 4), 2).tolist()
     [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]]
     """
@@ -38,6 +39,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
     The inverse of `split_heads`.
 
+    >>> import torch
     >>> merge_heads(torch.tensor([[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]])).tolist()
     [[[0, 1, 2, 3], [4, 5, 6, 7]]]
     """
@@ -51,6 +53,7 @@ def repeat_heads(x: Tensor, times: int) -> Tensor:
 
     Query heads 0 .. times - 1 use key-value head 0, the next ones head 1, and so on.
 
+    >>> import torch
     >>> repeat_heads(torch.tensor([[[[1]], [[2]]]]), 2).flatten().tolist()
     [1, 1, 2, 2]
     """
@@ -78,6 +81,7 @@ def multi_head_attention(
     Returns:
         output (batch, query, d_model) and weights (batch, heads, query, key).
 
+    >>> import torch
     >>> x = torch.eye(4)[None]
     >>> identity = {name: torch.eye(4) for name in "qkvo"}
     >>> output, weights = multi_head_attention(x, x, identity, n_heads=2)
@@ -137,6 +141,7 @@ class MultiHeadAttention(nn.Module):
         dropout: share of the weights set to 0 in training mode.
         empty_rows: "zero" or "uniform", as in `scaled_dot_product_attention`.
 
+    >>> import torch
     >>> attention = MultiHeadAttention(d_model=8, n_heads=2)
     >>> output, weights = attention(torch.zeros(1, 3, 8), need_weights=True)
     >>> output.shape, weights.shape

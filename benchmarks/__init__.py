@@ -1,0 +1,1 @@
+"""Timings, measured and printed, never asserted: `python -m benchmarks`."""

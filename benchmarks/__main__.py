@@ -1,0 +1,29 @@
+"""Run all benchmarks, or those named on the command line: python -m benchmarks [verdicts] [imports] [pictures]."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from . import imports, pictures, verdicts
+
+BENCHMARKS = {"imports": imports.run, "verdicts": verdicts.run, "pictures": pictures.run}
+
+
+def main(wanted: list[str]) -> int:
+    """Print one table for each benchmark; returns the exit status."""
+    unknown = [name for name in wanted if name not in BENCHMARKS]
+    if unknown:
+        print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    for name in wanted or BENCHMARKS:
+        print(f"\n{name}")
+        for label, value in BENCHMARKS[name]():
+            print(f"  {label:58} {value}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,22 @@
+"""What `import transformer_edu` costs beside `import torch`, each in a fresh process."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+
+ROUNDS = 5
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """Medians over interleaved rounds, in seconds of CPU time."""
+    modules = ("torch", "transformer_edu", "transformer_edu.heads", "transformer_edu.notebook")
+    seconds: dict[str, list[float]] = {module: [] for module in modules}
+    for _ in range(ROUNDS):
+        for module in modules:
+            code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+            seconds[module].append(float(subprocess.check_output([sys.executable, "-c", code])))
+    for module, times in seconds.items():
+        yield f"import {module}", f"{statistics.median(times):.2f} s"

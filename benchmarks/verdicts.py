@@ -1,0 +1,52 @@
+"""How long a verdict takes: for the right answer, for a known mistake, for an answer that no mistake explains."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+
+from transformer_edu.exercises import load, names
+
+ROUNDS = 5
+
+
+def seconds(name: str, answer: Callable) -> float:
+    """Median CPU time of checking `answer`; the gallery's own outcomes are computed before, once."""
+    exercise, times = load(name), []
+    exercise.check(answer, quiet=True)
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        exercise.check(answer, quiet=True)
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def strange(exercise_reference: Callable) -> Callable:
+    """The right answer with its numbers moved about, which is no known mistake."""
+
+    def answer(*args: object) -> object:
+        result = exercise_reference(*args)
+        moved = [x.flip(-1) if x.dtype == torch.bool else x * 1.37 + 0.11 for x in _tensors(result)]
+        return tuple(moved) if isinstance(result, tuple) else moved[0]
+
+    return answer
+
+
+def _tensors(result: object) -> list[torch.Tensor]:
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def run() -> Iterator[tuple[str, str]]:
+    """One line for each exercise."""
+    for name in names():
+        exercise = load(name)
+        answers = {
+            "right": exercise.reference,
+            "known mistake": exercise.runnable(exercise.mistakes[0]),
+            "unknown": strange(exercise.reference),
+        }
+        times = (f"{label} {1000 * seconds(name, answer):.0f} ms" for label, answer in answers.items())
+        yield f"{name} ({len(exercise.mistakes)} mistakes)", ", ".join(times)
