@@ -29,14 +29,15 @@ def strange(exercise_reference: Callable) -> Callable:
 
     def answer(*args: object) -> object:
         result = exercise_reference(*args)
-        moved = [x.flip(-1) if x.dtype == torch.bool else x * 1.37 + 0.11 for x in _tensors(result)]
-        return tuple(moved) if isinstance(result, tuple) else moved[0]
+        return tuple(map(_moved, result)) if isinstance(result, tuple) else _moved(result)
 
     return answer
 
 
-def _tensors(result: object) -> list[torch.Tensor]:
-    return list(result) if isinstance(result, tuple) else [result]
+def _moved(x: torch.Tensor) -> torch.Tensor:
+    if x.dtype == torch.bool:
+        return x ^ (torch.arange(x.numel()).view(x.shape) % 3 == 0)
+    return x * 1.37 + 0.11
 
 
 def run() -> Iterator[tuple[str, str]]:

@@ -327,6 +327,18 @@ def test_an_answer_that_counts_its_calls_keeps_state():
     assert verdict(counting, "welcome.mix").mistake == "keeps_state"
 
 
+def test_an_answer_that_hangs_the_second_time_keeps_state(hurry):
+    seen = []
+
+    def once(length):
+        seen.append(length)
+        while seen.count(length) > 1:
+            pass
+        return right(length)
+
+    assert verdict(once).mistake == "keeps_state"
+
+
 def test_an_answer_that_caches_its_first_result_keeps_state():
     kept = []
 

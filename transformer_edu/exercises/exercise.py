@@ -169,8 +169,12 @@ def _unsteady(exercise: Exercise, fn: Callable, given: list[Outcome], budget: Bu
     """(name, sentence) of a function that does not give the same answer to the same question."""
     for i in (0, min(2, len(given) - 1)):
         again = exercise.observed(fn, exercise.probes[i], budget)
-        if same_outcome(again, given[i]) or again.hung or given[i].error is not None:
+        if same_outcome(again, given[i]) or given[i].error is not None:
             continue
+        if again.hung:
+            return "keeps_state", (
+                "Called a second time with the same input, it did not finish: it keeps something from one call to the next."
+            )
         pair = []
         for _ in range(2):
             torch.manual_seed(0)

@@ -1,0 +1,25 @@
+"""The benchmarks run and say what they measured; how fast it was is nobody's test."""
+
+import pytest
+
+from benchmarks import __main__ as benchmarks
+from benchmarks import verdicts
+from transformer_edu.exercises import load
+
+
+def test_an_unknown_benchmark_is_refused_with_the_list_of_all(capsys):
+    assert benchmarks.main(["verdict"]) == 2
+    assert "no such benchmark: verdict; there are imports, verdicts, pictures" in capsys.readouterr().err
+
+
+def test_a_benchmark_prints_a_line_for_each_measurement(capsys, monkeypatch):
+    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: [("import torch", "1.00 s")])
+    assert benchmarks.main(["imports"]) == 0
+    assert capsys.readouterr().out.split() == ["imports", "import", "torch", "1.00", "s"]
+
+
+@pytest.mark.parametrize("name", ["welcome.mix", "masks.causal_mask", "heads.split_heads", "masks.decoder_mask"])
+def test_the_strange_answer_of_the_benchmark_is_no_known_mistake(name):
+    found = load(name).check(verdicts.strange(load(name).reference), quiet=True)
+    assert (found.status, found.mistake) == ("wrong", None)
+    assert verdicts.seconds(name, load(name).reference) > 0
