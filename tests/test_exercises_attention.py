@@ -318,7 +318,7 @@ def test_an_edge_case_that_is_left_over_is_mentioned():
 
     found = verdict(half_refused)
     assert found.mistake == "no_scale"
-    assert "That is not all" in found.message and "float16" in found.message
+    assert "There may be more" in found.message and "float16" in found.message
 
 
 # ---------------------------------------------------------------- wrong answers, named by what shows

@@ -222,7 +222,7 @@ WRONG_SPLITS = {
 def test_a_wrong_split_is_named(name):
     found = verdict(WRONG_SPLITS[name], SPLIT)
     assert found.mistake == name, found.message
-    assert "That is not all" not in found.message
+    assert "There may be more" not in found.message
 
 
 WRONG_MERGES = {

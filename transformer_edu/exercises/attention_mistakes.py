@@ -252,7 +252,7 @@ def _with_habits(
 
 
 UNSTABLE = (
-    "Your softmax holds for small scores only: exp of a score above 88 is inf in float32, and inf / inf is nan; "
+    "Your softmax holds for small scores only: exp of a score of 89 is inf in float32, and inf / inf is nan; "
     "where all scores of a row are very low, every exp is 0."
 )
 EMPTY = "a row with nothing to attend to"

@@ -387,21 +387,21 @@ SYMPTOMS = (
     ),
     Symptom(
         "empty_row_nan",
-        "Ordinary rows are right, but a row with nothing to attend to comes out as nan. Such a row must get weights "
+        "A row with nothing to attend to comes out as nan. Such a row must get weights "
         "0 and output 0: find it with mask.any(-1, keepdim=True), and mend it before the softmax, so that the "
         "gradient stays finite too.",
         _edge_not_finite(EMPTY_ROW),
     ),
     Symptom(
         "empty_row_attended",
-        "Ordinary rows are right, but a row with nothing to attend to gets something all the same. Such a row must get "
-        "weights 0 and output 0: set the weights of forbidden keys to 0 after the softmax.",
+        "A row with nothing to attend to gets something all the same. Such a row must get "
+        "weights 0, and the output that follows from them, which is 0.",
         _empty_row_filled,
     ),
     Symptom(
         "unstable_softmax",
         "Your attention is right for moderate scores, but with large ones nan or inf comes out: exp of a score "
-        "above 88 is inf in float32, and where every exp is 0 so is their sum. Subtract the row's largest allowed "
+        "of 89 is inf in float32, and where every exp is 0 so is their sum. Subtract the row's largest allowed "
         "score first (or use torch.softmax).",
         lambda seen: _edge_not_finite(LARGE)(seen) or _edge_not_finite(LOW)(seen),
     ),

@@ -173,7 +173,7 @@ def _unsteady(exercise: Exercise, fn: Callable, given: list[Outcome], budget: Bu
             continue
         if again.hung:
             return "keeps_state", (
-                "Called a second time with the same input, it did not finish: it keeps something from one call to the next."
+                "Called a second time with the same input, it did not finish: it keeps something between two calls."
             )
         pair = []
         for _ in range(2):
@@ -203,7 +203,10 @@ def _diagnose(exercise: Exercise, fn: Callable, given: list[Outcome], complaints
     partly = gallery.without_edges()
     if partly is not None:
         group, rest = partly
-        left = f"That is not all: an edge case still differs when this is mended (input: {rest.says})."
+        left = (
+            "There may be more: on an edge case yours does something else than this mistake alone "
+            f"(input: {rest.says})."
+        )
         return _verdict(exercise, fn, "wrong", f"{_sentence(group)}\n{left}", mistake=_name(group), complaint=first)
     seen = list(zip(exercise.probes, exercise.expected(), given, strict=True))
     for symptom in exercise.symptoms:

@@ -526,7 +526,7 @@ def _transposed_mistakes() -> tuple[Mistake, ...]:
     known = {
         "qkvo": (
             "projections_transposed",
-            f"All four projections are transposed: they are applied as x @ w.T, not x @ w. {why}",
+            f"Every projection that is applied is transposed: they are applied as x @ w.T, not x @ w. {why}",
         ),
         "qkv": (
             "input_projections_transposed",
@@ -1691,7 +1691,8 @@ def _rows_do_not_sum(seen: Seen) -> bool:
     pairs = _pairs(seen)
     if pairs is None or not all(a.shape == b.shape and b.isfinite().all() for _, a, _, b in pairs):
         return False
-    return any(bool(((given.double().sum(-1) - 1).abs() > 0.01).any()) for *_, given in pairs)
+    sums = [given.double().sum(-1) for *_, given in pairs]
+    return any(bool((((s - 1).abs() > 0.01) & (s.abs() > 0.01)).any()) for s in sums)  # an empty row is another matter
 
 
 def _crashes_without_mask(seen: Seen) -> bool:

@@ -364,7 +364,7 @@ SPLIT_HEADS = Exercise(
         Symptom(
             "unclear_error",
             "You refuse an n_heads that does not divide the width, which is right, but the kind of error is "
-            "not one a caller expects. Test n_heads yourself and raise a ValueError that names both numbers.",
+            "not one a caller expects. Raise a ValueError that names both numbers.",
             _refuses_oddly,
         ),
         Symptom(

@@ -84,9 +84,8 @@ def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Compla
     if "not finite" in given.gradients:
         text = "The result is right, but its gradient is not finite: training would turn every weight into NaN."
     elif "none" in given.gradients:
-        text = (
-            "The result is right, but no gradient reaches the inputs: something cuts the graph (detach, numpy, .data)."
-        )
+        which = "the inputs" if set(given.gradients) == {"none"} else "some of the inputs"
+        text = f"The result is right, but no gradient reaches {which}: something cuts the graph (detach, numpy, .data)."
     else:
         text = f"The result is right, but its gradient cannot be taken ({given.gradients[0]})."
     return Complaint("gradient", f"{text}\n{where}")
@@ -225,7 +224,7 @@ def _compare_tensors(result: Result, expected: Tensor, given: object, where: str
     if given.dtype != expected.dtype and not _wider(given, expected):
         return Complaint(
             "dtype",
-            f"The {name} should have dtype {_dtype(expected)}, but has {_dtype(given)}.\n{where}",
+            f"The {name} should have dtype {_dtype(expected)}, but {_has(name)} {_dtype(given)}.\n{where}",
             _slices(result, expected, given, None),
         )
     if given.shape != expected.shape:
@@ -257,10 +256,14 @@ def _wider(given: Tensor, expected: Tensor) -> bool:
     return {given.dtype, expected.dtype} <= FLOATS and given.element_size() >= expected.element_size()
 
 
+def _has(name: str) -> str:
+    return "have" if name.endswith("s") else "has"
+
+
 def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
     want = tuple(expected.shape)
     words = f" = ({', '.join(result.axes)})" if len(result.axes) == len(want) else ""
-    text = f"The {result.name} should have shape {want}{words}, but has {tuple(given.shape)}."
+    text = f"The {result.name} should have shape {want}{words}, but {_has(result.name)} {tuple(given.shape)}."
     swaps = [
         (i, j)
         for i in range(given.dim())
@@ -270,7 +273,9 @@ def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
     for i, j in swaps:
         if bool(close(given.transpose(i, j), expected).all()):
             return f"{text} With axes {i} and {j} exchanged (.transpose({i}, {j})) it would be right."
-    told_apart = expected.unique().numel() > expected.numel() // 2  # a few Trues and Falses agree by chance
+    told_apart = (
+        given.dim() != expected.dim() and expected.unique().numel() > expected.numel() // 2
+    )  # a few Trues and Falses agree by chance
     if told_apart and given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
         return f"{text} The numbers are right and in the right order: only the axes are missing or merged."
     if swaps:
