@@ -24,7 +24,7 @@ help:  ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 lab: $(VENV)/lab  ## open the lessons in JupyterLab
-	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks $(AS_ROOT) $(LAB_FLAGS)
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_welcome.ipynb $(AS_ROOT) $(LAB_FLAGS)
 
 test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -48,11 +48,12 @@ clean:  ## remove the environment
 
 $(VENV)/lab: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	@echo "Setting up the environment in $(VENV): this takes a few minutes, once."
 	$(PYTHON) -m venv $(VENV)
 	$(if $(filter cpu,$(TORCH)),$(PIP) --no-deps --extra-index-url $(CPU_WHEELS) $(shell grep ^torch== requirements.txt))
 	$(PIP) -r requirements.txt
 	$(PIP) --no-deps -e .
-	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements"
+	$(BIN)/jupyter labextension disable --level=sys_prefix "@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1
 	touch $@
 
 $(VENV)/test: $(VENV)/lab tests/requirements.txt

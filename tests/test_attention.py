@@ -460,7 +460,7 @@ def test_a_float_matrix_of_0_and_1_is_refused_as_a_mask_and_only_added_as_a_bias
     x, ones = torch.ones(1, 4, 6), torch.ones(4, 4).tril()
     text = error_text(ValueError, lambda: scaled_dot_product_attention(x, x, x, ones))
     assert text.startswith("mask of shape (4, 4) for scores of shape (1, 4, 4) must have dtype bool")
-    assert text.endswith("masks.from_integers (0 and 1)")
+    assert text.endswith("masks.from_integers (0 and 1), or pass it to scaled_dot_product_attention as bias=")
     _, weights = scaled_dot_product_attention(x, x, x, bias=ones)
     same(weights[0, [0, 3]], [[0.4754, 0.1749, 0.1749, 0.1749], [0.25] * 4], 1e-4)
 
@@ -532,3 +532,19 @@ def test_options_that_do_not_exist_are_refused(need_weights):
 def test_everything_after_the_mask_is_named():
     kinds = [p.kind for p in inspect.signature(scaled_dot_product_attention).parameters.values()]
     assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 4 + [inspect.Parameter.KEYWORD_ONLY] * 5
+
+
+def test_inputs_of_different_or_whole_dtypes_are_refused_by_name():
+    x = torch.zeros(4, 6)
+    text = error_text(ValueError, lambda: scaled_dot_product_attention(x, x.double(), x))
+    want = "query, key and value must have one dtype, got torch.float32, torch.float64, torch.float32: "
+    assert text == want + ".to(query.dtype) converts"
+    text = error_text(ValueError, lambda: scaled_dot_product_attention(x.long(), x.long(), x.long()))
+    assert text == "query, key and value must be float tensors, got torch.int64: .float() converts"
+
+
+def test_autocast_may_mix_dtypes():
+    x = torch.ones(4, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = scaled_dot_product_attention(x.bfloat16(), x, x)
+    assert output.shape == (4, 6)

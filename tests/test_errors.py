@@ -37,9 +37,14 @@ def test_a_count_must_be_a_whole_number_that_is_large_enough():
     errors.check_count("n", 0, least=0)
     assert error_text(ValueError, lambda: errors.check_count("n", 0)) == "n must be at least 1, got 0"
     assert error_text(ValueError, lambda: errors.check_count("n", 2, least=3)) == "n must be at least 3, got 2"
-    for value, kind in ((2.0, "float (2.0)"), (True, "bool (True)"), (torch.tensor(2), "Tensor (tensor(2))")):
+    for value, said in (
+        (2.0, "float (2.0): int(n) makes one"),
+        ("2", "str ('2'): int(n) makes one"),
+        (True, "bool: are the arguments in their order?"),
+        ([3, 1], "list: are the arguments in their order?"),
+    ):
         text = error_text(TypeError, lambda value=value: errors.check_count("n", value))
-        assert text == f"n must be an int, got {kind}: int(n) makes one"
+        assert text == f"n must be an int, got {said}"
 
 
 def test_a_part_must_divide_the_whole_and_both_numbers_are_named():
@@ -99,8 +104,8 @@ def test_a_mask_that_is_not_bool_is_told_where_to_go(dtype):
     text = error_text(ValueError, lambda: errors.check_mask(torch.ones(4, 5, dtype=dtype), (2, 3, 4, 5)))
     assert text == (
         "mask of shape (4, 5) for scores of shape (2, 3, 4, 5) must have dtype bool (True = this query may "
-        f"attend to this key), got {dtype}: pass an additive float mask as bias=, or convert it with "
-        "masks.from_additive (0 and -inf) or masks.from_integers (0 and 1)"
+        f"attend to this key), got {dtype}: convert it with masks.from_additive (0 and -inf) or "
+        "masks.from_integers (0 and 1), or pass it to scaled_dot_product_attention as bias="
     )
 
 
@@ -113,3 +118,8 @@ def test_a_mask_of_another_shape_names_both_shapes():
 def test_a_mask_that_is_no_tensor_is_told_so():
     text = error_text(TypeError, lambda: errors.check_mask([[True]], (1, 1)))
     assert text == "mask must be a torch.Tensor, got list: torch.as_tensor(mask) makes one"
+
+
+def test_a_share_must_be_a_number():
+    text = error_text(TypeError, lambda: errors.check_share("dropout", "0.1", of="the weights"))
+    assert text == "dropout must be a number in 0..1, got str"

@@ -355,7 +355,9 @@ def test_no_item_of_a_batch_sees_another():
 # ---------------------------------------------------------------- errors
 def test_sizes_that_do_not_fit_are_refused_with_both_numbers():
     cases = {
-        "d_model (18) must be divisible by n_heads (4): or give d_k and d_v, the widths of a head": {"n_heads": 4},
+        "d_model (18) must be divisible by n_heads (4): each head gets d_model / n_heads columns, unless you give d_k and d_v": {
+            "n_heads": 4
+        },
         "n_heads (3) must be divisible by n_kv_heads (2): each key-value head serves equally many heads": {
             "n_kv_heads": 2
         },
@@ -384,7 +386,9 @@ def test_tokens_of_another_width_or_shape_are_refused_with_both_numbers():
         wrong.format(18, 17, (2, 4, 17)): lambda: attention(tokens(width=17), key, value),
         wrong.format(10, 18, (2, 4, 18)): lambda: attention(query),
         wrong.format(8, 10, (2, 5, 10)): lambda: attention(query, key),
-        "x must have 3 axes (batch, length, d_in), got 2 axes: shape (4, 18)": lambda: attention(query[0], key, value),
+        "query must have 3 axes (batch, length, width), got 2 axes: shape (4, 18)": lambda: attention(
+            query[0], key, value
+        ),
     }
     for text, call in cases.items():
         assert error_text(ValueError, call) == text
@@ -396,3 +400,16 @@ def test_the_constructors_take_names_only():
     for kind in (MultiHeadAttention, HeadProjection):
         with pytest.raises(TypeError):
             kind(D_MODEL, HEADS)
+
+
+def test_wrong_arguments_of_attention_are_refused_by_name():
+    attention, x = MultiHeadAttention(d_model=6, n_heads=2), torch.zeros(2, 4, 6)
+    text = error_text(TypeError, lambda: attention(x, torch.ones(4, 4, dtype=torch.bool)))
+    assert text == "key must be a float tensor, got torch.bool: a mask is the fourth argument, or mask="
+    text = error_text(TypeError, lambda: multi_head_attention(x, x, [x, x, x, x], 2))
+    assert text == "projections must be a dict of four matrices, got list"
+    matrices = {name: torch.zeros(6, 6) for name in "qko"} | {"v": torch.zeros(5, 6)}
+    text = error_text(ValueError, lambda: multi_head_attention(x, x, matrices, 2))
+    assert text == "projections['v'] must have as many rows as a token has numbers (6), got shape (5, 6)"
+    text = error_text(ValueError, lambda: MultiHeadAttention(d_model=6, n_heads=2, d_key_in=0))
+    assert text == "d_key_in must be at least 1, got 0"

@@ -221,3 +221,8 @@ def test_a_module_that_gives_no_weights_is_told_so(weights, got):
     with record_attention(model):
         text = error_text(ValueError, lambda: model["odd"](tokens()))
     assert text == f"module 'odd' must return (output, weights (batch, heads, query, key)), got {got}"
+
+
+def test_something_else_than_a_module_is_refused_by_its_type():
+    with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got list"), record_attention([]):
+        pass

@@ -74,7 +74,7 @@ def test_lengths_that_cannot_be_are_refused_with_both_numbers():
     assert text([3.0, 1.0], 4) == whole.format("torch.float32")
     assert text(torch.tensor([True, False]), 4) == whole.format("torch.bool")
     assert text([[3], [1]], 4) == "lengths must have 1 axis (batch), got 2 axes: shape (2, 1)"
-    assert text(3, 4) == "lengths must have 1 axis (batch), got 0 axes: shape ()"
+    assert text(3, 4) == "lengths must have 1 axis (batch), got a single number: put it into a list, [3]"
     assert text([1], -1) == "max_length must be at least 0, got -1"
     assert text([1], torch.tensor(3), TypeError) == (
         "max_length must be an int, got Tensor (tensor(3)): int(max_length) makes one"
@@ -132,7 +132,7 @@ def test_sizes_that_cannot_be_are_refused_by_name():
         "chunk must be at least 1, got 0": lambda: masks.chunk_mask(4, chunk=0),
         "left_chunks must be at least 0, got -1": lambda: masks.chunk_mask(4, chunk=2, left_chunks=-1),
         "target_length must be at least 0, got -1": lambda: masks.cross_mask([1], -1, 4),
-        "lengths must lie in 0..max_length (4), got 5: max_length must be at least 5": lambda: masks.cross_mask(
+        "source_lengths must lie in 0..max_source (4), got 5: max_source must be at least 5": lambda: masks.cross_mask(
             [5], 3, 4
         ),
         "lengths must lie in 0..max_length (3), got 4: max_length must be at least 4": lambda: masks.decoder_mask(
@@ -357,3 +357,20 @@ def test_a_batch_by_length_mask_is_taken_for_query_by_key_only_when_the_sizes_ha
     assert text.startswith("mask of shape (2, 3) does not broadcast to (2, 1, 3, 3) = (batch, heads, query, key): ")
     mask = masks.from_integers(attention_mask)[:, None, None]
     assert torch.equal(mask, masks.padding_mask([3, 2], 3))
+
+
+def test_arguments_of_another_kind_are_refused_by_name():
+    cases = {
+        "lengths must be a tensor or a list of whole numbers, got str": lambda: masks.padding_mask("abc", 4),
+        "max_length must be an int, got list: are the arguments in their order?": lambda: masks.padding_mask(4, [3, 1]),
+        "pad_id must be an int, the id of the padding token, got str": lambda: masks.padding_mask_from_ids(
+            torch.zeros(2, 3).long(), "<pad>"
+        ),
+        "combine_masks takes the masks one by one, got a list of them: combine_masks(*masks)": lambda: (
+            masks.combine_masks([masks.causal_mask(2)])
+        ),
+    }
+    for said, call in cases.items():
+        assert error_text(TypeError, call) == said
+    text = error_text(ValueError, lambda: masks.to_additive(masks.causal_mask(2), torch.int64))
+    assert text == "dtype must be a float dtype, which can hold -inf, got torch.int64"

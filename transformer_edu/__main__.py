@@ -15,7 +15,10 @@ import traceback
 from pathlib import Path
 
 from .exercises import load, names
+from .exercises.sandbox import Budget, TookTooLong
 from .exercises.wording import clean
+
+SECONDS = 60  # for what a file does besides defining functions
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,8 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _check_file(file: Path, only: str | None) -> int:
     if not file.is_file():
-        print(f"{file}: no such file", file=sys.stderr)
+        print(f"{file}: {'a folder, not a file' if file.is_dir() else 'no such file'}", file=sys.stderr)
         return 2
+    if file.suffix == ".ipynb":
+        print(f"{file.name} is a notebook: run its check cells, or copy your functions to a .py file", file=sys.stderr)
+        return 2
+    only = next((name for name in names() if only in (name, name.partition(".")[2])), only)
     if only is not None and only not in names():
         print(f"{only}: no such exercise; there are {', '.join(names())}", file=sys.stderr)
         return 2
@@ -57,12 +64,16 @@ def _run(file: Path) -> dict[str, object] | None:
     """What the file defines, or None where it cannot be run; what it prints is hidden."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            return runpy.run_path(str(file), run_name="answers")
+            return Budget(SECONDS).call(runpy.run_path, str(file), None, "answers")
+    except TookTooLong:
+        print(f"{file.name}: the file could not be run: it did not finish in {SECONDS} seconds")
+        return None
     except BaseException as error:  # a file that calls exit(), or whatever else
         lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
         line = lines[-1].lineno if lines else getattr(error, "lineno", None)
         where = f", line {line}" if line else ""
-        print(f"{file.name}{where}: the file could not be run: {type(error).__name__}: {clean(str(error))}")
+        what = "it called exit()" if isinstance(error, SystemExit) else f"{type(error).__name__}: {clean(str(error))}"
+        print(f"{file.name}{where}: the file could not be run: {what}")
         return None
 
 

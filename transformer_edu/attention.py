@@ -140,6 +140,13 @@ def _checked_shape(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]
     check_tensor("key", key, dims=("key", "d_k"), leading=True)
     check_tensor("value", value, dims=("key", "d_v"), leading=True)
     shapes = f"query {shape_text(query)}, key {shape_text(key)}, value {shape_text(value)}"
+    dtypes = [x.dtype for x in (query, key, value)]
+    if len(set(dtypes)) > 1 and not torch.is_autocast_enabled(query.device.type):
+        raise ValueError(
+            f"query, key and value must have one dtype, got {', '.join(map(str, dtypes))}: .to(query.dtype) converts"
+        )
+    if not dtypes[0].is_floating_point:
+        raise ValueError(f"query, key and value must be float tensors, got {dtypes[0]}: .float() converts")
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             f"query and key must have the same width d_k, got {query.shape[-1]} and {key.shape[-1]} ({shapes})"

@@ -7,6 +7,7 @@ expected, and a way out. The lesson modules call these checks; they never write 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -61,7 +62,10 @@ def check_count(name: str, value: object, *, least: int = 1) -> None:
     ValueError: n_heads must be at least 1, got 0
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r}): int({name}) makes one")
+        whole = isinstance(value, (float, str, Integral)) or (isinstance(value, Tensor) and value.dim() == 0)
+        whole = whole and not isinstance(value, bool)
+        way_out = f" ({value!r}): int({name}) makes one" if whole else ": are the arguments in their order?"
+        raise TypeError(f"{name} must be an int, got {type(value).__name__}{way_out}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
 
@@ -96,6 +100,8 @@ def check_share(name: str, value: float, *, of: str) -> None:
     Traceback (most recent call last):
     ValueError: dropout must lie in 0..1, got 1.5: it is the share of the weights that are set to 0
     """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number in 0..1, got {type(value).__name__}")
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must lie in 0..1, got {value}: it is the share of {of} that are set to 0")
 
@@ -131,14 +137,14 @@ def check_mask(mask: object, shape: Sequence[int], *, axes: str = "(batch, heads
     >>> check_mask(torch.ones(4, 5), (2, 3, 4, 5))
     Traceback (most recent call last):
     ValueError: mask of shape (4, 5) for scores of shape (2, 3, 4, 5) must have dtype bool (True = this query may \
-attend to this key), got torch.float32: pass an additive float mask as bias=, or convert it with \
-masks.from_additive (0 and -inf) or masks.from_integers (0 and 1)
+attend to this key), got torch.float32: convert it with masks.from_additive (0 and -inf) or \
+masks.from_integers (0 and 1), or pass it to scaled_dot_product_attention as bias=
     """
     check_tensor("mask", mask)
     if mask.dtype != torch.bool:
         raise ValueError(
             f"mask of shape {shape_text(mask)} for scores of shape {tuple(shape)} must have dtype bool (True = this "
-            f"query may attend to this key), got {mask.dtype}: pass an additive float mask as bias=, or convert it "
-            "with masks.from_additive (0 and -inf) or masks.from_integers (0 and 1)"
+            f"query may attend to this key), got {mask.dtype}: convert it with masks.from_additive (0 and -inf) "
+            "or masks.from_integers (0 and 1), or pass it to scaled_dot_product_attention as bias="
         )
     check_broadcast("mask", mask, shape, axes=axes)

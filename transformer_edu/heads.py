@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 
 from .attention import EMPTY_ROWS, scaled_dot_product_attention
@@ -88,9 +89,18 @@ def multi_head_attention(
     >>> output.shape, weights.shape
     (torch.Size([1, 4, 4]), torch.Size([1, 2, 4, 4]))
     """
+    if not isinstance(projections, Mapping):
+        raise TypeError(f"projections must be a dict of four matrices, got {type(projections).__name__}")
     missing = [name for name in "qkvo" if name not in projections]
     if missing:
         raise ValueError(f"projections must hold 'q', 'k', 'v' and 'o', missing {', '.join(map(repr, missing))}")
+    for name in "qkvo":
+        check_tensor(f"projections[{name!r}]", projections[name], dims=("d_model", "d_model"))
+        if projections[name].shape[0] != x_query.shape[-1]:
+            raise ValueError(
+                f"projections[{name!r}] must have as many rows as a token has numbers ({x_query.shape[-1]}), "
+                f"got shape {shape_text(projections[name])}"
+            )
     query = split_heads(x_query @ projections["q"], n_heads)  # (batch, heads, query, d_k)
     key = split_heads(x_memory @ projections["k"], n_heads)  # (batch, heads, key, d_k)
     value = split_heads(x_memory @ projections["v"], n_heads)  # (batch, heads, key, d_v)
@@ -169,9 +179,18 @@ class MultiHeadAttention(nn.Module):
         check_count("d_model", d_model)
         check_count("n_heads", n_heads)
         if d_k is None or d_v is None:
-            check_divides("n_heads", n_heads, "d_model", d_model, why="or give d_k and d_v, the widths of a head")
+            check_divides(
+                "n_heads",
+                n_heads,
+                "d_model",
+                d_model,
+                why="each head gets d_model / n_heads columns, unless you give d_k and d_v",
+            )
         d_k = d_model // n_heads if d_k is None else d_k
         d_v = d_model // n_heads if d_v is None else d_v
+        for name, width in (("d_key_in", d_key_in), ("d_value_in", d_value_in)):
+            if width is not None:
+                check_count(name, width)
         check_count("d_k", d_k)
         check_count("d_v", d_v)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -206,6 +225,10 @@ class MultiHeadAttention(nn.Module):
         """
         key = query if key is None else key
         value = key if value is None else value
+        if isinstance(key, Tensor) and key.dtype == torch.bool:
+            raise TypeError("key must be a float tensor, got torch.bool: a mask is the fourth argument, or mask=")
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            check_tensor(name, x, dims=("batch", "length", "width"))
         groups = self.n_heads // self.n_kv_heads
         output, weights = scaled_dot_product_attention(
             self.query_projection(query),  # (batch, heads, query, d_k)

@@ -34,6 +34,8 @@ def record_attention(model: nn.Module) -> Iterator[Mapping[str, list[Tensor]]]:
     >>> {name: [tuple(w.shape) for w in calls] for name, calls in weights.items()}
     {'first': [(1, 2, 3, 3)]}
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     found = {name: module for name, module in model.named_modules() if _gives_weights(module)}
     if not found:
         raise ValueError(

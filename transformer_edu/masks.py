@@ -47,7 +47,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
     >>> padding_mask([3, 1], 4)[:, 0, 0].int().tolist()
     [[1, 1, 1, 0], [1, 0, 0, 0]]
     """
-    lengths = _checked_lengths("lengths", lengths, max_length)
+    lengths = _checked_lengths(lengths, max_length)
     positions = torch.arange(max_length, device=lengths.device)  # (key,)
     real = positions < lengths[:, None]  # (batch, key)
     return real[:, None, None, :]  # (batch, 1, 1, key)
@@ -63,13 +63,24 @@ def padding_mask_from_ids(ids: Tensor, pad_id: int) -> Tensor:
     [[1, 1, 0], [0, 1, 1]]
     """
     check_tensor("ids", ids, dims=("batch", "length"))
+    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+        raise TypeError(f"pad_id must be an int, the id of the padding token, got {type(pad_id).__name__}")
     return (ids != pad_id)[:, None, None, :]  # (batch, 1, 1, key)
 
 
-def _checked_lengths(name: str, lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
-    """`lengths` as a tensor (batch,) of whole numbers in 0..max_length."""
-    check_count("max_length", max_length, least=0)
-    lengths = torch.as_tensor(lengths)
+def _checked_lengths(
+    lengths: Tensor | Sequence[int], max_length: int, name: str = "lengths", limit: str = "max_length"
+) -> Tensor:
+    """`lengths` as a tensor (batch,) of whole numbers in 0..max_length, called `name` and `limit` by the caller."""
+    check_count(limit, max_length, least=0)
+    try:
+        lengths = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be a tensor or a list of whole numbers, got {type(lengths).__name__}") from error
+    if lengths.dim() == 0:
+        raise ValueError(
+            f"{name} must have 1 axis (batch), got a single number: put it into a list, [{lengths.item()}]"
+        )
     check_tensor(name, lengths, dims=("batch",))
     if lengths.dtype == torch.bool or lengths.is_floating_point() or lengths.is_complex():
         if lengths.numel():
@@ -79,8 +90,8 @@ def _checked_lengths(name: str, lengths: Tensor | Sequence[int], max_length: int
         return lengths
     wrong = [n for n in lengths.tolist() if not 0 <= n <= max_length]
     if wrong:
-        way_out = f"max_length must be at least {max(wrong)}" if wrong[0] > 0 else "a sequence has 0 or more tokens"
-        raise ValueError(f"{name} must lie in 0..max_length ({max_length}), got {wrong[0]}: {way_out}")
+        way_out = f"{limit} must be at least {max(wrong)}" if wrong[0] > 0 else "a sequence has 0 or more tokens"
+        raise ValueError(f"{name} must lie in 0..{limit} ({max_length}), got {wrong[0]}: {way_out}")
     return lengths
 
 
@@ -145,6 +156,7 @@ def cross_mask(source_lengths: Tensor | Sequence[int], target_length: int, max_s
     [[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
     """
     check_count("target_length", target_length, least=0)
+    source_lengths = _checked_lengths(source_lengths, max_source, "source_lengths", "max_source")
     return padding_mask(source_lengths, max_source).expand(-1, -1, target_length, -1)  # (batch, 1, query, key)
 
 
@@ -166,6 +178,8 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     >>> combine_masks(None, causal_mask(2), padding_mask([1], 2))[0, 0].int().tolist()
     [[1, 0], [1, 0]]
     """
+    if len(masks) == 1 and isinstance(masks[0], (list, tuple)):
+        raise TypeError("combine_masks takes the masks one by one, got a list of them: combine_masks(*masks)")
     given = [mask for mask in masks if mask is not None]
     for mask in given:
         _check_bool("mask", mask)
@@ -208,6 +222,8 @@ def to_additive(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     [[0.0, -inf], [0.0, 0.0]]
     """
     _check_bool("mask", mask)
+    if not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a float dtype, which can hold -inf, got {dtype}")
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
 
 
