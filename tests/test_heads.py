@@ -355,9 +355,8 @@ def test_no_item_of_a_batch_sees_another():
 # ---------------------------------------------------------------- errors
 def test_sizes_that_do_not_fit_are_refused_with_both_numbers():
     cases = {
-        "d_model (18) must be divisible by n_heads (4): each head gets d_model / n_heads columns, unless you give d_k and d_v": {
-            "n_heads": 4
-        },
+        "d_model (18) must be divisible by n_heads (4): each head gets d_model / n_heads columns, "
+        "unless you give d_k and d_v": {"n_heads": 4},
         "n_heads (3) must be divisible by n_kv_heads (2): each key-value head serves equally many heads": {
             "n_kv_heads": 2
         },
