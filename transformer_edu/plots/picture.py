@@ -26,7 +26,7 @@ def _fewer_colours(png: io.BytesIO, alt_text: str) -> bytes:
     note, smaller = PngInfo(), io.BytesIO()
     note.add_text("Description", alt_text)
     image = Image.open(png).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    image.save(smaller, "png", optimize=True, pnginfo=note)
+    image.save(smaller, "png", pnginfo=note)
     return smaller.getvalue()
 
 
