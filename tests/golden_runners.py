@@ -1,9 +1,5 @@
 """How each kind of golden file is computed with this package.
 
-A file is one case: `in.` inputs, `w.` weights, `mid.` intermediates, `out.` results, `grad.` gradients, and
-`__meta__` with its options. One file may hold several runs, told apart by a tag: `in.5x5.q`, `out.5x5.y`, or
-only `out.masked`.
-
 A runner takes a case and yields (entry, mine, golden) for each entry it can compute; the start of the file's
 name chooses it. What a published system calls True, how it treats an empty row and how it names its weights
 is said here, in its `System`: the package itself has one convention.
@@ -11,57 +7,21 @@ is said here, in its `System`: the package itself has one convention.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import numpy as np
+import golden_norms
+import golden_positions
+import golden_relative
 import torch
+from golden_case import Case, Comparisons, first, split_name
 from torch import Tensor
 
 from transformer_edu.attention import scaled_dot_product_attention
 from transformer_edu.heads import MultiHeadAttention, merge_heads, repeat_heads, split_heads
 from transformer_edu.masks import causal_mask, combine_masks, cross_mask
-
-Comparisons = Iterator[tuple[str, Tensor, Tensor]]
-
-
-# ---------------------------------------------------------------- a file
-@dataclass(frozen=True)
-class Case:
-    name: str
-    meta: dict
-    tensors: dict[str, Tensor]
-
-    @classmethod
-    def load(cls, path: Path) -> Case:
-        with np.load(path, allow_pickle=False) as file:
-            tensors = {name: torch.from_numpy(file[name]) for name in file.files if name != "__meta__"}
-            return cls(path.stem, json.loads(str(file["__meta__"])), tensors)
-
-    @property
-    def description(self) -> str:
-        return self.meta.get("description", "")
-
-    def option(self, *names: str, default: object = None) -> object:
-        """The first of `names` in the case's config: systems name the same size differently."""
-        config = self.meta.get("config") or {}
-        return next((config[name] for name in names if name in config), default)
-
-    def group(self, prefix: str, tag: str = "") -> dict[str, Tensor]:
-        """What stands under a prefix; for a tag, its own tensors take the place of those without one."""
-
-        def under(start: str) -> dict[str, Tensor]:
-            return {name.removeprefix(start): t for name, t in self.tensors.items() if name.startswith(start)}
-
-        return under(f"{prefix}.") | (under(f"{prefix}.{tag}.") if tag else {})
-
-
-def first(tensors: Mapping[str, Tensor], *names: str, default: Tensor | None = None) -> Tensor | None:
-    return next((tensors[name] for name in names if name in tensors), default)
 
 
 # ---------------------------------------------------------------- masks and heads alone
@@ -160,14 +120,6 @@ def attention(case: Case, system: System) -> Comparisons:
             for entry, leaf in entries:
                 if leaf in mine.results:
                     yield entry, *mine.comparable(leaf, case.tensors[entry])
-
-
-def split_name(name: str, known: set[str]) -> tuple[str, str]:
-    """(tag, leaf) of a name. Without a known leaf it is a tag, and stands for the output: `out.masked`."""
-    for leaf in sorted(known, key=len, reverse=True):
-        if name == leaf or name.endswith(f".{leaf}"):
-            return name.removesuffix(leaf).removesuffix("."), leaf
-    return name, "y"
 
 
 class Run:
@@ -362,6 +314,9 @@ RUNNERS: dict[str, Callable[[Case], Comparisons]] = {
     "s002_self_attention": lambda case: attention(case, SYSTEM_002),
     "s003_mha": lambda case: attention(case, SYSTEM_003),
     "sdpa": lambda case: attention(case, SDPA),
+    **golden_norms.RUNNERS,
+    **golden_positions.RUNNERS,
+    **golden_relative.RUNNERS,
 }
 
 

@@ -13,7 +13,8 @@ import golden_runners
 import numpy as np
 import pytest
 import torch
-from golden_runners import Case, runner_for
+from golden_case import Case
+from golden_runners import runner_for
 from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY, numbers, random_mask
 from torch import nn
 from torch.nn import functional as F

@@ -1,0 +1,7 @@
+"""The exercises of lesson 06."""
+
+from __future__ import annotations
+
+from .exercise import Exercise
+
+EXERCISES: tuple[Exercise, ...] = ()
