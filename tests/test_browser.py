@@ -1,6 +1,8 @@
-"""The lessons in a real JupyterLab in a real browser: every cell runs, and typed answers get their verdicts.
+"""The lessons with the reference in every stub, in a real JupyterLab in a real browser; and answers typed into one.
 
-Needs Chromium or Chrome. Without one these tests are skipped, or fail if TRANSFORMER_EDU_BROWSER=required.
+Solved, a lesson runs to its end and shows the same below its checks. (As stored, with every stub unsolved, pytest
+runs it itself: see notebooks/conftest.py.) Without Chromium or Chrome the solved lessons run in a kernel alone, and
+what needs a browser is skipped, or fails if TRANSFORMER_EDU_BROWSER=required.
 """
 
 import json
@@ -14,7 +16,18 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from notebook_tools import LESSONS, ROOT, WIDGET_VIEW, checked, first_difference, read
+from notebook_tools import (
+    LESSONS,
+    ROOT,
+    WIDGET_VIEW,
+    checked,
+    execute,
+    first_difference,
+    read,
+    solve,
+    tags,
+    text_of,
+)
 
 from transformer_edu.exercises import load
 from transformer_edu.exercises.wording import wrapped
@@ -24,11 +37,16 @@ OFF = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-
 SWITCHES = ["--no-sandbox", "--no-first-run", *(f"--disable-{each}" for each in OFF)]
 ANNOUNCEMENTS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 SECOND = 1000  # playwright counts in milliseconds
+SOLVED = "solved-{}".format
+
+
+def browser_path():
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @pytest.fixture(scope="module")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = browser_path()
     if path is None:
         say = pytest.fail if os.environ.get("TRANSFORMER_EDU_BROWSER") == "required" else pytest.skip
         say("no browser was found, so no lesson was tried in one: install Chromium or Chrome")
@@ -42,9 +60,11 @@ def browser():
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """The address of a JupyterLab that serves a copy of the lessons, with settings of its own."""
+    """The address of a JupyterLab that serves the lessons, and solved copies, with settings of its own."""
     home = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", home / "notebooks")
+    for lesson in LESSONS:
+        (home / "notebooks" / SOLVED(lesson.name)).write_text(text_of(solve(read(lesson))), encoding="utf-8")
     (home / "config/labconfig").mkdir(parents=True)
     (home / "config/labconfig/page_config.json").write_text(json.dumps(ANNOUNCEMENTS))
     with socket.socket() as free:
@@ -115,8 +135,8 @@ CELLS = f"{NOTEBOOK}.model.toJSON().cells"
 IDLE = "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
 
 
-def open_lesson(page, lab, lesson):
-    page.goto(f"{lab}/lab/tree/{lesson.name}?reset")
+def open_lesson(page, lab, name):
+    page.goto(f"{lab}/lab/tree/{name}?reset")
     page.get_by_text("| Idle").wait_for()
     page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").first.wait_for()
 
@@ -178,15 +198,31 @@ def drag_to_the_other_end(page, cell):
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
-def test_every_cell_of_a_lesson_runs_and_every_viewer_moves(page, lab, lesson):
-    open_lesson(page, lab, lesson)
+def test_a_solved_lesson_shows_the_same_outside_its_checks_and_every_viewer_moves(lesson, request):
+    if browser_path() is None and os.environ.get("TRANSFORMER_EDU_BROWSER") != "required":
+        assert_same_outside_checks(read(lesson).cells, execute(solve(read(lesson))).cells)
+        return
+    page, lab = request.getfixturevalue("page"), request.getfixturevalue("lab")
+    open_lesson(page, lab, SOLVED(lesson.name))
     run_all(page)
-    for index, (stored, fresh) in enumerate(zip(read(lesson).cells, cells(page), strict=True)):
-        if stored.cell_type == "code":
-            fresh = nbformat.from_dict(fresh)
-            assert first_difference(stored.outputs, fresh.outputs) is None, stored.source
-            if any(WIDGET_VIEW in output.get("data", {}) for output in fresh.outputs):
-                move_a_control(page, index)
+    fresh = [nbformat.from_dict(cell) for cell in cells(page)]
+    assert_same_outside_checks(read(lesson).cells, fresh)
+    for index, cell in enumerate(fresh):
+        if any(WIDGET_VIEW in output.get("data", {}) for output in cell.get("outputs", [])):
+            move_a_control(page, index)
+
+
+def assert_same_outside_checks(stored, solved):
+    """Outputs are what they were, but for the verdicts on the stubs, which must have changed."""
+    stub = False
+    for old, new in zip(stored, solved, strict=True):
+        if old.cell_type == "code":
+            difference = first_difference(old.outputs, new.outputs)
+            if stub:
+                assert difference is not None, f"a solved stub and an empty one get one verdict: {old.source}"
+            elif "check" not in tags(old):
+                assert difference is None, f"{old.source}\n\n{difference}"
+            stub = "exercise" in tags(old)
 
 
 STUB = "import torch\ndef causal_mask(length):\n    return torch.ones(length, length).bool().{}()"
@@ -195,7 +231,7 @@ STUB = "import torch\ndef causal_mask(length):\n    return torch.ones(length, le
 def test_a_wrong_and_then_a_right_answer_get_their_verdicts(page, lab):
     lesson = next(path for path in LESSONS if path.stem == "01_masks")
     names = [checked(cell)[1] for cell in read(lesson).cells]
-    open_lesson(page, lab, lesson)
+    open_lesson(page, lab, lesson.name)
     run_all(page)
     for way, status in (("triu", "wrong"), ("tril", "correct")):
         answer = {}

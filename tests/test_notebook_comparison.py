@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import nbformat
 import pytest
-from notebook_tools import ROOT, text_of
+from notebook_tools import ROOT, solve, text_of
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 FIGURE = {"image/png": DOT, "text/plain": "<Figure size 640x480 with 1 Axes>"}
@@ -100,3 +100,18 @@ def verdicts(tmp_path_factory):
 @pytest.mark.parametrize("case", CASES)
 def test_a_cell_is_accepted_only_where_it_should_be(verdicts, case):
     assert verdicts[case] == CASES[case][2]
+
+
+def test_solve_fills_every_stub_and_touches_nothing_else():
+    stub = nbformat.v4.new_code_cell(
+        "def causal_mask(length):\n    raise NotImplementedError", metadata={"tags": ["exercise"]}
+    )
+    check = nbformat.v4.new_code_cell('causal_mask = check("masks.causal_mask", causal_mask)')
+    nb = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("1 + 1"), stub, nbformat.v4.new_markdown_cell("Well?"), check]
+    )
+    solved = solve(nb)
+    assert solved.cells[1].source.endswith('causal_mask = load("masks.causal_mask").reference')
+    assert [cell.source for i, cell in enumerate(solved.cells) if i != 1] == [
+        cell.source for i, cell in enumerate(nb.cells) if i != 1
+    ]
