@@ -577,6 +577,67 @@ def test_strange_tokens_are_drawn_without_a_warning_and_without_formulas():
     assert not ax.title.get_parse_math()
 
 
+# --- values of either sign ---
+
+
+def some_values(*shape):
+    return np.random.default_rng(1).normal(size=shape)
+
+
+def test_each_value_stands_in_its_row_and_column_with_0_in_the_middle_of_the_scale():
+    values = some_values(3, 4)
+    (ax,) = plots.value_map(torch.tensor(values), list("abc"), words=("token", "number")).axes
+    np.testing.assert_array_equal(shown(ax), values)
+    low, high = ax.images[0].get_clim()
+    assert low == -high and high == np.abs(values).max()
+    assert labels(ax.yaxis) == list("abc") and labels(ax.xaxis) == ["0", "1", "2", "3"]
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("token", "number")
+    assert numbers_in(ax)[1, 2] == number(values[1, 2])
+
+
+def test_the_scale_of_values_can_be_set_and_is_one_for_tables_side_by_side():
+    assert plots.value_map(some_values(2, 3), reach=2).axes[0].images[0].get_clim() == (-2, 2)
+    small, large = some_values(2, 3), 10 * some_values(2, 3)
+    axes = plots.value_map({"small": small, "large": large}).axes
+    assert len({ax.images[0].get_clim() for ax in axes}) == 1
+    assert [ax.get_title() for ax in axes] == ["small", "large"]
+    np.testing.assert_array_equal(shown(axes[1]), large)
+
+
+def test_the_line_beside_values_says_where_the_least_and_the_largest_stand():
+    values = np.array([[0.0, -2.0, 1.0], [3.0, 0.5, -1.0]])
+    assert plots.value_map(values, words=("position", "column"), title="table").alt_text == (
+        "Values (table): 2 by 3 (position, column), from −2.00 at position 0, column 1 to 3.00 at position 1, column 0."
+    )
+    assert plots.value_map(values, exact=False).alt_text == "Values: 2 by 3 (row, column)."
+    assert plots.value_map({"a": values, "b": -values}).alt_text == (
+        "Values: 2 tables, each 2 by 3 (row, column). a: from −2.00 at row 0, column 1 to 3.00 at row 1, column 0. "
+        "b: from −3.00 at row 1, column 0 to 2.00 at row 0, column 1."
+    )
+    two = plots.value_map({"a": values, "b": -values}, exact=False)
+    assert two.alt_text == "Values: 2 tables, each 2 by 3 (row, column): a, b."
+
+
+def test_values_next_to_the_largest_do_not_move_the_line():
+    nearly = np.array([[1.0, 1.0 + 1e-7]])
+    assert plots.value_map(nearly).alt_text == plots.value_map(nearly[:, ::-1]).alt_text
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "text"),
+    [
+        (np.zeros(3), {}, "values must be one matrix of numbers, got shape (3,)"),
+        ([[np.nan, 1.0]], {}, "values is not finite in 1 of 2 places"),
+        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, {}, "must have one shape, got a (2, 3), b (3, 2)"),
+        ({}, {}, "values holds no table"),
+        (np.zeros((2, 3)), {"rows": ["a"]}, "rows has 1 labels, but shape (2, 3) (rows, columns) has 2 rows"),
+    ],
+)
+def test_what_is_no_table_of_values_is_refused(values, options, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.value_map(values, **options)
+
+
 # --- what a picture is ---
 
 
@@ -592,6 +653,10 @@ PICTURES = {
     "product": lambda: plots.product_picture(**product(), queries=QUERIES, keys=KEYS),
     "difference": lambda: plots.difference_picture(np.zeros((4, 5)), np.eye(4, 5), title="merge_heads, 0"),
     "shapes": lambda: plots.difference_picture(np.zeros((1, 1)), np.zeros((2, 2))),
+    "values": lambda: plots.value_map(some_values(7, 9), AWKWARD, title="t"),
+    "one value": lambda: plots.value_map([[1.0]], ["W" * 30], ["W" * 30]),
+    "large table": lambda: plots.value_map(some_values(64, 48)),
+    "three tables": lambda: plots.value_map({f"seed {i}": some_values(16, 16) for i in range(3)}, title="three"),
     "lines": lambda: plots.lines([1, 2], {"a name of some length": np.ones((3, 2))}, "x", "y", title="t"),
 }  # fmt: skip
 

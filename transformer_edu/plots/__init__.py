@@ -14,6 +14,7 @@ from .difference import difference_picture
 from .maps import attention_map, head_grid, mask_picture
 from .picture import Picture
 from .product import product_picture
+from .tables import value_map
 
 __all__ = [
     "Picture",
@@ -23,4 +24,5 @@ __all__ = [
     "lines",
     "mask_picture",
     "product_picture",
+    "value_map",
 ]

@@ -85,24 +85,34 @@ def allowed_by(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(f"a mask of shape {array.shape} does not broadcast to weights of shape {shape}") from None
 
 
-def label_lists(shape: Sequence[int], queries: Any, keys: Any) -> list[list[str]]:
-    """One label for each query and key, positions where none are given; raises ValueError if one is over."""
-    shape, names = tuple(shape), ("queries", "keys")
-    lists = [_listed("queries", queries), _listed("keys", keys)]
+def label_lists(
+    shape: Sequence[int], queries: Any, keys: Any, names: tuple[str, str] = ("queries", "keys")
+) -> list[list[str]]:
+    """One label for each query and key, positions where none are given; raises ValueError if one is over.
+
+    `names` are what the two axes are called, where they are not queries and keys.
+    """
+    shape = tuple(shape)
+    lists = [_listed(names[0], queries), _listed(names[1], keys)]
     counts = tuple(size if labels is None else len(labels) for size, labels in zip(shape, lists, strict=True))
     for axis, name in enumerate(names):
         if counts[axis] != shape[axis]:
-            text = f"{name} has {counts[axis]} labels, but shape {shape} (query, key) has {shape[axis]} {name}"
-            raise ValueError(text + _way_out(axis, name, shape, counts, lists))
+            text = f"{name} has {counts[axis]} labels, but shape {shape} {_axes(names)} has {shape[axis]} {name}"
+            raise ValueError(text + _way_out(axis, names, shape, counts, lists))
     return [
         [spelled(label) for label in (range(size) if labels is None else labels)]
         for size, labels in zip(shape, lists, strict=True)
     ]
 
 
-def _way_out(axis: int, name: str, shape: tuple, counts: tuple, lists: list[list | None]) -> str:
+def _axes(names: tuple[str, str]) -> str:
+    return "(query, key)" if names == ("queries", "keys") else f"({', '.join(names)})"
+
+
+def _way_out(axis: int, names: tuple[str, str], shape: tuple, counts: tuple, lists: list[list | None]) -> str:
+    name = names[axis]
     if None not in lists and counts == shape[::-1]:
-        return ". The two lists look exchanged: queries label the rows, keys the columns"
+        return f". The two lists look exchanged: {names[0]} label the rows, {names[1]} the columns"
     if counts[axis] == 1 and isinstance(lists[axis][0], list | tuple):
         return f". It is a list within a list: pass {name}[0]"
     if counts[axis] > shape[axis]:

@@ -1,0 +1,92 @@
+"""Tables of numbers of either sign: a table of positions, dot products, cosines, gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .drawing import LETTER, Look, Panel, Step, colour_bar, lone_sheet, row_of_panels, side, signed, style
+from .picture import Picture
+from .values import label_lists, matrix_of, number, numbers, sentence
+
+
+def value_map(
+    values: Any,
+    rows: Any = None,
+    columns: Any = None,
+    words: Sequence[str] = ("row", "column"),
+    title: str | None = None,
+    *,
+    reach: float | None = None,
+    exact: bool = True,
+) -> Picture:
+    """Numbers of either sign as cells: one hue above 0, another below, white at 0.
+
+    values         (rows, columns), or name -> (rows, columns) for several side by side, all on one scale
+    rows, columns  labels; positions where none are given
+    words          what a row is, and what a column is
+    reach          the scale goes from -reach to reach; to the largest size among the values if None
+    exact          False where the numbers come from training, and so differ a little from machine to machine: the
+                   alt text then names no number
+
+    Raises ValueError for what is no matrix of finite numbers, for matrices of different shapes, and for labels whose
+    number does not fit.
+    """
+    tables = values if isinstance(values, Mapping) else {title or "": values}
+    tables = {str(name): matrix_of(str(name) or "values", table) for name, table in tables.items()}
+    if not tables:
+        raise ValueError("values holds no table: give one matrix, or name -> matrix")
+    shapes = {table.shape for table in tables.values()}
+    if len(shapes) > 1:
+        got = ", ".join(f"{name} {table.shape}" for name, table in tables.items())
+        raise ValueError(f"tables side by side must have one shape, got {got}")
+    labels = label_lists(shapes.pop(), rows, columns, names=("rows", "columns"))
+    look = signed(*tables.values()) if reach is None else Look(signed().colours, -float(reach), float(reach))
+    with style():
+        panels = _alone(labels, look, words) if len(tables) == 1 else _beside(tables, labels, look, words, title)
+        for panel, (name, table) in zip(panels, tables.items(), strict=True):
+            panel.fill(table, texts=numbers(table))
+            if len(tables) == 1:
+                panel.title(name)
+    return Picture(panels, sentence("Values", title, _in_words(tables, labels, words, exact)))
+
+
+def _alone(labels: list[list[str]], look: Look, words: Sequence[str]) -> list[Panel]:
+    ax = lone_sheet(*labels, cell=side(*map(len, labels)), right=0.75)
+    panel = Panel(ax, *labels, look, words=tuple(words))
+    colour_bar(panel, "value")
+    return [panel]
+
+
+def _beside(
+    tables: Mapping, labels: list[list[str]], look: Look, words: Sequence[str], title: str | None
+) -> list[Panel]:
+    steps = [
+        Step(name, table, *labels, look, tuple(words), left=i == 0) for i, (name, table) in enumerate(tables.items())
+    ]
+    cell = min(side(*map(len, labels)), 8.2 / (len(tables) * len(labels[1])))
+    panels = row_of_panels(steps, cell, over=0.25 if title else 0.0, below=0.45)
+    colour_bar(panels[-1], below=True)
+    if title:
+        figure = panels[0].ax.get_figure(root=True)
+        figure.suptitle(title, x=0.01, y=0.99, ha="left", va="top", fontsize=LETTER + 1, parse_math=False)
+    return panels
+
+
+def _in_words(tables: Mapping, labels: list[list[str]], words: Sequence[str], exact: bool) -> str:
+    down, across = map(len, labels)
+    text = f"{down} by {across} ({', '.join(words)})"
+    if len(tables) > 1:
+        text = f"{len(tables)} tables, each {text}"
+    for name, table in tables.items() if exact else ():
+        text += f". {name}: from" if len(tables) > 1 else ", from"
+        text += f" {_extreme(table, table.min(), labels, words)} to {_extreme(table, table.max(), labels, words)}"
+    return text if exact or len(tables) == 1 else f"{text}: {', '.join(tables)}"
+
+
+def _extreme(table: np.ndarray, value: float, labels: list[list[str]], words: Sequence[str]) -> str:
+    """The value, and where it stands first; the last bit of a device moves nothing."""
+    row, column = np.argwhere(np.abs(table - value) <= 1e-4 * max(1.0, abs(value)))[0]
+    return f"{number(float(value))} at {words[0]} {labels[0][row]}, {words[1]} {labels[1][column]}"
