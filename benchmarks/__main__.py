@@ -13,6 +13,9 @@ BENCHMARKS = {"imports": imports.run, "verdicts": verdicts.run, "pictures": pict
 
 def main(wanted: list[str]) -> int:
     """Print one table for each benchmark; returns the exit status."""
+    if {"-h", "--help"} & set(wanted):
+        print(__doc__)
+        return 0
     unknown = [name for name in wanted if name not in BENCHMARKS]
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)

@@ -213,6 +213,7 @@ def set_address(url, root=ROOT):
     for path in addressed_files(root):
         text = path.read_text(encoding="utf-8")
         path.write_text(where.sub(rf"\1/{new[1]}", text), encoding="utf-8")
+    print(f"address: {old} is now {new[1]} in every button, clone line and set-up cell")
 
 
 def main(command, *arguments):

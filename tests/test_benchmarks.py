@@ -12,6 +12,14 @@ def test_an_unknown_benchmark_is_refused_with_the_list_of_all(capsys):
     assert "no such benchmark: verdict; there are imports, verdicts, pictures" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_names_the_benchmarks_and_runs_none(word, capsys):
+    assert benchmarks.main([word]) == 0
+    said = capsys.readouterr().out
+    assert all(f"[{name}]" in said for name in benchmarks.BENCHMARKS)
+    assert len(said.splitlines()) == 1
+
+
 def test_a_benchmark_prints_a_line_for_each_measurement(capsys, monkeypatch):
     monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: [("import torch", "1.00 s")])
     assert benchmarks.main(["imports"]) == 0

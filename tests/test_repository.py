@@ -51,7 +51,7 @@ def test_the_address_stands_only_where_one_command_rewrites_it():
     assert [path for path in elsewhere if slug(address()) in path.read_text(encoding="utf-8")] == []
 
 
-def test_set_address_rewrites_every_button_and_set_up_cell(tmp_path):
+def test_set_address_rewrites_every_button_and_set_up_cell_and_says_so(tmp_path, capsys):
     for path in addressed_files():
         (tmp_path / path.relative_to(ROOT)).parent.mkdir(exist_ok=True)
         shutil.copy(path, tmp_path / path.relative_to(ROOT))
@@ -59,6 +59,7 @@ def test_set_address_rewrites_every_button_and_set_up_cell(tmp_path):
     with open(tmp_path / "README.md", "a") as readme:
         readme.write(buttons.format(slug(address())))
     set_address("https://github.com/someone/else-where", tmp_path)
+    assert capsys.readouterr().out.startswith(f"address: {slug(address())} is now someone/else-where")
     assert address(tmp_path) == "https://github.com/someone/else-where"
     texts = {path.name: path.read_text(encoding="utf-8") for path in addressed_files(tmp_path)}
     assert [path for path, text in texts.items() if slug(address()) in text] == []

@@ -42,8 +42,10 @@ def lines(
     exact   False where the numbers come from training, and so differ a little from machine to machine: the alt
             text then says which way each line goes, without numbers
 
-    Raises ValueError for a series that does not fit x, and for a logarithmic axis with numbers not above 0.
+    Raises TypeError for series without names, ValueError for a series that does not fit x, and for a logarithmic axis with numbers not above 0.
     """
+    if not isinstance(series, Mapping):
+        raise TypeError(f"series must be a dict from names to numbers, got {type(series).__name__}")
     x = array_of(x).astype(np.float64)
     runs = {str(name): np.atleast_2d(array_of(values).astype(np.float64)) for name, values in series.items()}
     _check(x, runs, log)
