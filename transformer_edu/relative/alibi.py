@@ -1,0 +1,50 @@
+"""No positions at all, only a fine on distance: each head has its own slope, and nothing is learnt.
+
+    scores_ij = q_i k_j^T / sqrt(d_k) - slope |i - j|
+
+Press, Smith and Lewis 2022, "Train Short, Test Long: Attention with Linear Biases Enables Input Length
+Extrapolation" (ALiBi), section 3.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..errors import check_count
+from .position import distances
+
+__all__ = ["alibi_bias", "alibi_slopes"]
+
+
+def alibi_slopes(n_heads: int) -> Tensor:
+    """The slope of each head. float32 (heads,).
+
+    For n heads, n a power of two, 2^(-8/n), 2^(-16/n), ..., 2^-8. For other numbers, as in the authors' code: the
+    slopes for the power of two below, followed by the 1st, 3rd, 5th, ... of those for the power of two above, so
+    that they do not fall from head to head.
+
+    >>> alibi_slopes(4).tolist()
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    >>> alibi_slopes(3).tolist()
+    [0.0625, 0.00390625, 0.25]
+    """
+    check_count("n_heads", n_heads)
+    below = 2 ** (n_heads.bit_length() - 1)  # the largest power of two up to n_heads
+    slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2 ** (-8 * i / (2 * below)) for i in range(1, 2 * below, 2)]
+    return torch.tensor(slopes + between[: n_heads - below])
+
+
+def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
+    """-slope * |query position - key position|, to be added to the scaled scores. float32 (heads, query, key).
+
+    The queries are the last `n_queries` positions. The future is fined as the past is; to forbid it is a mask's
+    business. (Under a causal mask the authors' slope * key position gives the same weights: the two biases
+    differ by one number in each row.)
+
+    >>> alibi_bias(1, 2, 2).tolist() == [[[0, -(2**-8)], [-(2**-8), 0]]]
+    True
+    """
+    distance = distances(n_queries, n_keys, device=device).abs()  # (query, key)
+    return -alibi_slopes(n_heads).to(distance.device)[:, None, None] * distance  # (heads, query, key)

@@ -1,0 +1,90 @@
+"""What all schemes share: the distances, and how a scheme enters attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import check_count, check_tensor, shape_text
+
+__all__ = ["Position", "distances", "relative_shift"]
+
+
+def distances(n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
+    """How far each key stands from each query: key position - query position, int64 (query, key).
+
+    Below 0 is the past, above 0 the future. **The queries are the last `n_queries` of the `n_keys` positions**, so
+    query i stands at position i + n_keys - n_queries: with a cache or a memory the newest token is the last query,
+    and in self-attention both start at 0.
+
+    >>> distances(2, 3).tolist()
+    [[-1, 0, 1], [-2, -1, 0]]
+    """
+    check_count("n_queries", n_queries)
+    check_count("n_keys", n_keys)
+    keys = torch.arange(n_keys, device=device)  # (key,)
+    queries = torch.arange(n_keys - n_queries, n_keys, device=device)  # (query,)
+    return keys - queries[:, None]  # (query, key)
+
+
+def relative_shift(x: Tensor) -> Tensor:
+    """From one column for each distance to one column for each key: (..., query, distances) -> (..., query, key).
+
+    The columns of `x` run over the distances query - key = n_keys - 1, ..., 0, ..., -(n_queries - 1), so there are
+    n_queries + n_keys - 1 of them (2 T - 1 in self-attention over T tokens), and
+
+        out[i, j] = x[i, n_queries - 1 - i + j].
+
+    Row i has to move n_queries - 1 - i columns to the left. Nothing is indexed: the entries are read in their order,
+    from the first one that is needed, in rows one shorter than they were. Each row then starts one entry earlier
+    than the one above. Dai et al. 2019, "Transformer-XL", appendix B. Raises ValueError if there are fewer columns
+    than rows.
+
+    >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()  # 2 queries, 3 keys: query - key
+    [[1, 0, -1], [2, 1, 0]]
+    """
+    check_tensor("x", x, dims=("query", "distances"), leading=True)
+    n_queries, n_distances = x.shape[-2:]
+    n_keys = n_distances - n_queries + 1
+    if n_keys < 1:
+        raise ValueError(
+            f"x must have a column for each of the query + key - 1 distances, at least as many as rows, "
+            f"got shape {shape_text(x)}"
+        )
+    if n_queries == 1:
+        return x  # its only row stands right
+    entries = x.flatten(-2)[..., n_queries - 1 : -1]  # (..., query * (distances - 1))
+    rows = entries.unflatten(-1, (n_queries, n_distances - 1))
+    return rows[..., :n_keys]  # (..., query, key)
+
+
+class Position(nn.Module):
+    """A scheme of relative positions, as a part of `MultiHeadAttention(position=...)`. This one does nothing.
+
+    Attention calls its position with the projected queries (batch, heads, query, d_k) and keys (batch, kv_heads,
+    key, d_k) and with the scale of the dot products. Back come the queries and keys to use instead, and a bias that
+    is added to the scaled scores: a tensor that broadcasts to (batch, heads, query, key), or None. The queries
+    stand at the last positions (see `distances`).
+
+    A scheme that also adds something to the output has a second method, `values(weights)`: from the weights (batch,
+    heads, query, key), after dropout, to what is added to the output, (batch, heads, query, d_v).
+
+    Any callable of this form will do: attention asks for nothing else.
+
+    >>> query, key = torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 5, 4)
+    >>> new_query, new_key, bias = Position()(query, key, scale=0.5)
+    >>> new_query is query, new_key is key, bias
+    (True, True, None)
+    """
+
+    def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor | None]:
+        return query, key, None
+
+
+def check_heads(n_heads: int, query: Tensor) -> None:
+    """Raise unless the queries have the heads that a scheme was made for."""
+    check_tensor("query", query, dims=("batch", "heads", "query", "d_k"))
+    if query.shape[1] != n_heads:
+        raise ValueError(
+            f"this position has n_heads={n_heads}, got queries of {query.shape[1]} heads: give both one number"
+        )

@@ -1,0 +1,52 @@
+"""One learnt number for each bucket of distances and each head, added to the scores.
+
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" (T5),
+section 2.1. Near distances have a bucket each; farther ones share buckets that grow with the logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..errors import check_count, check_tensor
+
+__all__ = ["t5_bucket"]
+
+
+def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128) -> Tensor:
+    """The bucket of each distance. int64, shape of `relative`.
+
+    Args:
+        relative: key position - query position, whole numbers, any shape.
+        bidirectional: True gives half of the buckets to the past and the query itself, half to the future. False
+            is for causal attention: all buckets for the past; the future shares bucket 0 with the query itself.
+        num_buckets: how many there are; of those of one side the first half holds one distance each.
+        max_distance: from here on all distances share the last bucket.
+
+    Raises ValueError for too few buckets, or a max_distance that the exact buckets reach already.
+
+    >>> t5_bucket(torch.tensor([-9, -1, 0, 1, 9]), True, num_buckets=8, max_distance=16).tolist()
+    [3, 1, 0, 5, 7]
+    >>> t5_bucket(torch.tensor([-9, -1, 0, 1, 9]), False, num_buckets=8, max_distance=16).tolist()
+    [6, 1, 0, 0, 0]
+    """
+    check_tensor("relative", relative)
+    if relative.is_floating_point() or relative.dtype == torch.bool:
+        raise TypeError(f"relative must hold whole numbers, got {relative.dtype}: .long() makes them")
+    check_count("num_buckets", num_buckets, least=4 if bidirectional else 2)
+    check_count("max_distance", max_distance)
+    side = num_buckets // 2 if bidirectional else num_buckets  # buckets for one direction
+    exact = side // 2
+    if max_distance <= exact:
+        raise ValueError(
+            f"max_distance must be above {exact}, the number of distances with a bucket of their own "
+            f"(num_buckets is {num_buckets}), got {max_distance}"
+        )
+    distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
+    octaves = (distance.clamp(min=exact).double() / exact).log() / math.log(max_distance / exact)  # 0 to 1, and beyond
+    shared = exact + (octaves * (side - exact) + 1e-9).long()  # 1e-9: a whole number must not end just below itself
+    bucket = torch.where(distance < exact, distance, shared.clamp(max=side - 1))
+    return bucket + side * (relative > 0) if bidirectional else bucket
