@@ -177,6 +177,13 @@ def test_labels_that_do_not_fit_are_refused_with_both_numbers_and_the_way_out(qu
         plots.attention_map(some_weights(4, 5), queries, keys)
 
 
+def test_what_are_no_labels_is_refused():
+    with pytest.raises(TypeError, match="keys must be a list of tokens, got 5: leave it out for positions"):
+        plots.attention_map(some_weights(4, 5), QUERIES, 5)
+    with pytest.raises(ValueError, match="queries has 1 label, but"):
+        plots.attention_map(some_weights(4, 5), ["ich"])
+
+
 def test_labels_may_be_ids_and_positions_stand_where_none_are_given():
     (ax,) = plots.attention_map(some_weights(4, 5), torch.tensor([7, 8, 9, 2])).axes
     assert labels(ax.yaxis) == ["7", "8", "9", "2"]
@@ -189,6 +196,7 @@ def test_labels_may_be_ids_and_positions_stand_where_none_are_given():
         (np.ones((1, 2, 4, 5)), "weights must be numbers (query, key), got shape (1, 2, 4, 5) of float64"),
         (np.ones(5), "weights must be numbers (query, key), got shape (5,) of float64"),
         (np.ones((0, 5)), "weights must be numbers (query, key), got shape (0, 5) of float64"),
+        ([[1.0, 0.0], [1.0]], "the lists are not all of one length: each row needs as many numbers as the others"),
         ([["a"]], "weights must be numbers (query, key), got shape (1, 1) of <U1"),
         ([[0.5, 0.5], [np.nan, 0.5]], "weights[1, 0] is nan, not finite. A row with nothing to attend to has "
                                       "weights 0"),
@@ -520,6 +528,11 @@ def test_lines_are_told_apart_without_colour():
 def test_series_that_cannot_be_drawn_are_refused(x, series, log, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         plots.lines(x, series, "step", "loss", log=log)
+
+
+def test_series_need_names():
+    with pytest.raises(TypeError, match="series must be a dict from names to numbers, got list"):
+        plots.lines([1, 2], [3, 4], "step", "loss")
 
 
 # --- words ---

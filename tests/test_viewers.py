@@ -139,6 +139,13 @@ def test_what_cannot_be_shown_is_refused_before_a_control_is_touched(make, text)
         make()
 
 
+def test_what_has_no_names_is_refused():
+    with pytest.raises(TypeError, match="maps must be a dict from names to weights, or a list of weights, got 3"):
+        viewers.attention_viewer(3)
+    with pytest.raises(TypeError, match="masks must be a dict from names to functions, got list"):
+        viewers.mask_viewer([], TOKENS)
+
+
 # --- controls ---
 
 

@@ -9,7 +9,7 @@ same where ipywidgets is not installed. `viewer.states()` lists all that the con
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -218,6 +218,8 @@ def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any
     Raises ValueError, here and not at a touch of a control, for all that `plots.attention_map` refuses.
     """
     named = isinstance(maps, Mapping)
+    if not named and not isinstance(maps, Iterable):
+        raise TypeError(f"maps must be a dict from names to weights, or a list of weights, got {maps!r}")
     items = maps.items() if named else enumerate(maps)
     layers = {name: _heads(f"maps[{name!r}]", weights) for name, weights in items}
     labels = {
@@ -255,8 +257,10 @@ def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, que
     tokens   a sentence of max_length tokens, or a mapping from the name of an example to such a sentence
     queries  the tokens that look, where they are not the same sentence (a cross mask); they hold no padding
 
-    Raises ValueError, at once, for a mask that `plots.mask_picture` refuses.
+    Raises TypeError for masks without names, ValueError, at once, for a mask that `plots.mask_picture` refuses.
     """
+    if not isinstance(masks, Mapping):
+        raise TypeError(f"masks must be a dict from names to functions, got {type(masks).__name__}")
     examples = tokens if isinstance(tokens, Mapping) else {"": tokens}
     examples = {name: [spelled(word) for word in words] for name, words in examples.items()}
 

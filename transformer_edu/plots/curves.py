@@ -42,7 +42,8 @@ def lines(
     exact   False where the numbers come from training, and so differ a little from machine to machine: the alt
             text then says which way each line goes, without numbers
 
-    Raises TypeError for series without names, ValueError for a series that does not fit x, and for a logarithmic axis with numbers not above 0.
+    Raises TypeError for series without names; ValueError for a series that does not fit x, and for a logarithmic
+    axis with numbers not above 0.
     """
     if not isinstance(series, Mapping):
         raise TypeError(f"series must be a dict from names to numbers, got {type(series).__name__}")

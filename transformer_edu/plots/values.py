@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,11 @@ def array_of(value: Any) -> np.ndarray:
         value = value.detach().cpu()
         return (value.double() if value.is_floating_point() else value).numpy()
     if isinstance(value, list | tuple) and any(hasattr(part, "detach") or isinstance(part, list) for part in value):
-        return np.array([array_of(part) for part in value])
-    array = np.asarray(value)
+        value = [array_of(part) for part in value]
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError("the lists are not all of one length: each row needs as many numbers as the others") from error
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
@@ -97,7 +100,7 @@ def label_lists(
     counts = tuple(size if labels is None else len(labels) for size, labels in zip(shape, lists, strict=True))
     for axis, name in enumerate(names):
         if counts[axis] != shape[axis]:
-            text = f"{name} has {counts[axis]} labels, but shape {shape} {_axes(names)} has {shape[axis]} {name}"
+            text = f"{name} has {counts[axis]} label{'s' * (counts[axis] != 1)}, but shape {shape} {_axes(names)} has {shape[axis]} {name}"
             raise ValueError(text + _way_out(axis, names, shape, counts, lists))
     return [
         [spelled(label) for label in (range(size) if labels is None else labels)]
@@ -125,6 +128,8 @@ def _listed(name: str, labels: Any) -> list | None:
         raise ValueError(f"{name} is one string, {labels!r}: pass a list of tokens, for example {labels!r}.split()")
     if hasattr(labels, "tolist"):
         labels = labels.tolist()
+    if labels is not None and not isinstance(labels, Iterable):
+        raise TypeError(f"{name} must be a list of tokens, got {labels!r}: leave it out for positions")
     return None if labels is None else list(labels)
 
 
