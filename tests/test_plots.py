@@ -643,7 +643,7 @@ def test_values_next_to_the_largest_do_not_move_the_line():
         ([[np.nan, 1.0]], {}, "values is not finite in 1 of 2 places"),
         ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, {}, "must have one shape, got a (2, 3), b (3, 2)"),
         ({}, {}, "values holds no table"),
-        (np.zeros((2, 3)), {"rows": ["a"]}, "rows has 1 labels, but shape (2, 3) (rows, columns) has 2 rows"),
+        (np.zeros((2, 3)), {"rows": ["a"]}, "rows has 1 label, but shape (2, 3) (rows, columns) has 2 rows"),
     ],
 )
 def test_what_is_no_table_of_values_is_refused(values, options, text):

@@ -100,7 +100,8 @@ def label_lists(
     counts = tuple(size if labels is None else len(labels) for size, labels in zip(shape, lists, strict=True))
     for axis, name in enumerate(names):
         if counts[axis] != shape[axis]:
-            text = f"{name} has {counts[axis]} label{'s' * (counts[axis] != 1)}, but shape {shape} {_axes(names)} has {shape[axis]} {name}"
+            some = f"{counts[axis]} label{'s' * (counts[axis] != 1)}"
+            text = f"{name} has {some}, but shape {shape} {_axes(names)} has {shape[axis]} {name}"
             raise ValueError(text + _way_out(axis, names, shape, counts, lists))
     return [
         [spelled(label) for label in (range(size) if labels is None else labels)]
