@@ -9,6 +9,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import golden_norms
 import golden_runners
 import numpy as np
 import pytest
@@ -116,6 +117,10 @@ def case_named(name: str) -> Case:
         ("golden_runners.MHA", replace(golden_runners.MHA, true_attends=True), "mha_per_head_mask"),
         ("golden_runners.MHA", replace(golden_runners.MHA, folds_heads=False), "mha_per_head_mask"),
         ("golden_runners.SDPA", replace(golden_runners.SDPA, float_is_bias=False), "sdpa_float_mask"),
+        ("golden_norms.TORCH", replace(golden_norms.TORCH, unbiased=True), "layernorm_torch"),
+        ("golden_norms.TORCH", replace(golden_norms.TORCH, eps_outside=True), "s001_layernorm"),
+        ("golden_norms.SYSTEM_001", replace(golden_norms.SYSTEM_001, unbiased=False), "s001_layernorm"),
+        ("golden_norms.SYSTEM_001", replace(golden_norms.SYSTEM_001, eps_outside=False), "s001_layernorm"),
     ],
 )
 def test_a_mistake_is_seen(monkeypatch, target, wrong, seen_by):
@@ -289,3 +294,23 @@ def test_heads_and_masks_of_other_sizes(tmp_path):
         "out.subsequent_3": torch.ones(2, 3, 3).triu(1) > 0,
     }
     compare(written(tmp_path, "s000_masks_other", {}, tensors))
+
+
+def test_norms_of_other_sizes_with_tags_and_gradients(tmp_path):
+    x, weight, bias, cotangent = (numbers(*shape).requires_grad_() for shape in ((KEY, 7), (7,), (7,), (KEY, 7)))
+    y, wider = F.layer_norm(x, (7,), weight, bias, 1e-3), numbers(BATCH, QUERY, D_MODEL)
+    (y * cotangent).sum().backward()
+    tensors = {"in.x": x, "in.cotangent": cotangent, "w.weight": weight, "w.bias": bias, "out.eps1e-3": y}
+    tensors |= {f"grad.eps1e-3.{n}": t.grad for n, t in (("x", x), ("weight", weight), ("bias", bias))}
+    compare(written(tmp_path, "layernorm_grad", {}, tensors, "gradients of sum(y * in.cotangent)"))
+    tensors = {"in.x": x, "in.wide.x": wider, "w.wide.weight": wider[0, 0], "out.plain": F.layer_norm(x, (7,))}
+    tensors["out.wide.default"] = F.layer_norm(wider, (D_MODEL,), wider[0, 0])
+    compare(written(tmp_path, "layernorm_two_widths", {}, tensors))
+    y = weight * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 0.1) + bias
+    loss = (y * cotangent).mean()
+    tensors = {"in.x": x, "in.cotangent": cotangent, "w.alpha": weight, "w.beta": bias, "out.corrected": y}
+    names = {"alpha": weight, "beta": bias, "x": x}
+    gradients = zip(names, torch.autograd.grad(loss, list(names.values())), strict=True)
+    tensors |= {f"grad.{name}": gradient for name, gradient in gradients} | {"out.loss": loss}
+    case = written(tmp_path, "s001_layernorm_grad", {"eps": 0.1}, tensors, "loss = mean(y * in.cotangent)")
+    assert compare(case) == entries(case)

@@ -209,7 +209,7 @@ class Residual(nn.Module):
     def __init__(self, *, norm: nn.Module, sublayer: nn.Module, placement: str, dropout: float = 0.0) -> None:
         super().__init__()
         check_choice("placement", placement, PLACEMENTS + CONFUSIONS)
-        check_share("dropout", dropout, of="the sub-layer's output")
+        check_share("dropout", dropout, of="the numbers in the sub-layer's output")
         self.norm, self.sublayer = norm, sublayer
         self.dropout, self.placement = dropout, placement
 
