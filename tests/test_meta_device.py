@@ -5,7 +5,7 @@ import torch
 from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY
 from torch import Tensor
 
-from transformer_edu import attention, feedforward, heads, inspection, masks, welcome
+from transformer_edu import attention, feedforward, heads, inspection, masks, norms, positions, welcome
 
 META = torch.device("meta")
 MODULE = {"d_model": D_MODEL, "n_heads": HEADS}
@@ -112,6 +112,37 @@ CALLS = {
     "heads.MultiHeadAttention, weights": lambda: module({"need_weights": True}, dropout=0.1),
     "heads.MultiHeadAttention, shared": lambda: module(shared_projections=True, empty_rows="uniform"),
     "heads.MultiHeadAttention, grouped": lambda: module(n_kv_heads=1, d_k=D_K, d_v=D_V),
+    "positions.embed_tokens": lambda: positions.embed_tokens(ids(BATCH, KEY), floats(9, D_MODEL)),
+    "positions.TokenEmbedding": lambda: positions.TokenEmbedding(vocab_size=9, d_model=D_MODEL, pad_id=0).to(META)(
+        ids(BATCH, KEY)
+    ),
+    "positions.sinusoids": lambda: positions.sinusoids(ids(BATCH, KEY), D_MODEL),
+    "positions.sinusoidal_positions": lambda: positions.sinusoidal_positions(KEY, D_MODEL, offset=3, device=META),
+    "positions.add_positions": lambda: positions.add_positions(floats(*MEMORY), floats(9, D_MODEL), offset=2),
+    "positions.add_positions, given": lambda: positions.add_positions(
+        floats(*MEMORY), floats(9, D_MODEL), positions=ids(BATCH, KEY)
+    ),
+    "positions.SinusoidalPositions": lambda: positions.SinusoidalPositions(d_model=D_MODEL, dropout=0.1)(
+        floats(*MEMORY), offset=2
+    ),
+    "positions.SinusoidalPositions, given": lambda: positions.SinusoidalPositions(d_model=D_MODEL)(
+        floats(*MEMORY), positions=ids(BATCH, KEY)
+    ),
+    "positions.LearnedPositions": lambda: positions.LearnedPositions(max_length=9, d_model=D_MODEL).to(META)(
+        floats(*MEMORY), positions=ids(1, KEY)
+    ),
+    "positions.position_ids": lambda: positions.position_ids(bools(BATCH, KEY)),
+    "norms.layer_norm": lambda: norms.layer_norm(floats(*TOKENS), floats(D_MODEL), floats(D_MODEL)),
+    "norms.layer_norm, its other form": lambda: norms.layer_norm(
+        floats(*TOKENS), floats(D_MODEL), floats(D_MODEL), unbiased=True, eps_outside=True
+    ),
+    "norms.rms_norm": lambda: norms.rms_norm(floats(*TOKENS), floats(D_MODEL)),
+    "norms.LayerNorm": lambda: norms.LayerNorm(d_model=D_MODEL).to(META)(floats(*TOKENS)),
+    "norms.RMSNorm": lambda: norms.RMSNorm(d_model=D_MODEL).to(META)(floats(*TOKENS)),
+    "norms.residual_block": lambda: norms.residual_block(floats(*TOKENS), torch.tanh, torch.sin, "post"),
+    "norms.Residual": lambda: norms.Residual(
+        norm=norms.RMSNorm(d_model=D_MODEL), sublayer=heads.MultiHeadAttention(**MODULE), placement="pre", dropout=0.1
+    ).to(META)(floats(*TOKENS), floats(*MEMORY), mask=bools(BATCH, 1, 1, KEY)),
     "inspection.record_attention": recorded,
     "welcome.mix": lambda: welcome.mix(floats(QUERY, KEY), floats(KEY, D_V)),
 }
@@ -146,7 +177,7 @@ def test_a_module_may_be_made_on_the_device():
 def test_every_public_name_is_run_here():
     public = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (masks, attention, feedforward, heads, inspection, welcome)
+        for module in (masks, attention, feedforward, heads, positions, norms, inspection, welcome)
         for name in module.__all__
     }
     assert {name.partition(",")[0] for name in CALLS} == public - {"feedforward.gated_d_ff"}  # a whole number
