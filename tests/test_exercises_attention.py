@@ -409,8 +409,140 @@ def test_a_symptom_is_named(name):
 def test_overflow_is_named():
     assert verdict(overflows).mistake == "unstable_softmax"
     assert verdict(lambda x, dim: x.exp() / x.exp().sum(dim, keepdim=True), SOFTMAX).mistake == "unstable"
-    clamped = verdict(lambda x, dim: torch.softmax(x.clamp(-30, 30), dim), SOFTMAX)
-    assert clamped.mistake == "wrong_for_large_numbers"
+
+
+def rows_judged_whole(reduced, fill, zero=True):
+    def answer(query, key, value, mask=None):
+        allowed = None if mask is None else reduced(mask)
+        return attend(fill=fill, zero=zero)(query, key, value, allowed)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("reduced", "said"),
+    [
+        (lambda mask: mask.all(-1, keepdim=True), "A query that may not attend to some key may attend to none"),
+        (lambda mask: mask.any(-1, keepdim=True), "Only rows with nothing to attend to are masked"),
+    ],
+    ids=["all", "any"],
+)
+@pytest.mark.parametrize(("fill", "zero"), [(None, True), (-torch.inf, False), (-1e9, False), (-1e9, True)])
+def test_a_mask_reduced_to_whole_rows_is_not_called_a_mask_after_the_softmax(reduced, said, fill, zero):
+    found = verdict(rows_judged_whole(reduced, fill, zero))
+    assert found.mistake == "rows_masked_whole"
+    assert said in found.message
+
+
+def test_rows_emptied_where_one_key_is_forbidden_are_named():
+    def answer(query, key, value, mask=None):
+        weights = plain(query, key, value, mask)[1]
+        weights = weights if mask is None else weights * mask.all(-1, keepdim=True)
+        return weights @ value, weights
+
+    assert verdict(answer).mistake == "rows_masked_whole"
+
+
+@pytest.mark.parametrize("settings", [{}, {"zero": False}, {"fill": -torch.inf, "zero": False}])
+def test_weights_returned_without_the_mask_beside_a_masked_output_are_named(settings):
+    def answer(query, key, value, mask=None):
+        return attend(**settings)(query, key, value, mask)[0], scores_of(query, key).softmax(-1)
+
+    found = verdict(answer)
+    assert found.mistake == "weights_without_mask"
+    assert "The weights that you return were computed without the mask" in found.message
+    unscaled = lambda *a: (plain(*a)[0], (a[0] @ a[1].mT).softmax(-1))  # noqa: E731
+    assert verdict(unscaled).mistake == "weights_not_those_used"
+
+
+@pytest.mark.parametrize("fill", [None, -torch.inf])
+def test_a_mask_read_in_opposite_ways_before_and_after_the_softmax_is_named(fill):
+    def answer(query, key, value, mask=None):
+        weights = attend(inverted=True, fill=fill, zero=False)(query, key, value, mask)[1]
+        weights = zero_where_forbidden(weights, mask)
+        return weights @ value, weights
+
+    assert verdict(answer).mistake == "mask_inverted_once"
+
+
+def own_softmax(shift, hide=False):
+    def answer(x, dim=-1):
+        e = (x - shift(x, dim)).exp()
+        weights = e / e.sum(dim, keepdim=True)
+        return weights.nan_to_num() if hide else weights
+
+    return answer
+
+
+ABSOLUTE = own_softmax(lambda x, dim: x.abs().amax(dim, keepdim=True))
+PLACE = own_softmax(lambda x, dim: x.argmax(dim, keepdim=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("shifted_by_absolute", ABSOLUTE),
+        ("shifted_by_absolute", own_softmax(lambda x, dim: x.abs().max())),
+        ("clamped", lambda x, dim: own_softmax(lambda x, dim: 0)(x.clamp(max=80), dim)),
+        ("clamped", lambda x, dim: torch.softmax(x.clamp(-30, 30), dim)),
+        ("clamped", lambda x, dim: torch.softmax(x.clamp(-88, 88), dim)),
+        ("overflow_hidden", own_softmax(lambda x, dim: 0, hide=True)),
+        ("unstable", PLACE),
+        ("unstable", own_softmax(lambda x, dim: x.amax(dim, keepdim=True).clamp(min=0))),
+        ("wrong_for_large_numbers", lambda x, dim: (x * (x.abs() < 100)).softmax(dim)),
+    ],
+)
+def test_what_goes_wrong_with_large_numbers_is_told_apart(name, answer):
+    assert verdict(answer, SOFTMAX).mistake == name
+
+
+def with_softmax(softmax, fill=None):
+    def answer(query, key, value, mask=None):
+        scores = scores_of(query, key)
+        scores = filled(scores, mask) if fill is None or mask is None else scores.masked_fill(~mask, fill)
+        weights = zero_where_forbidden(softmax(scores), mask if fill is None else None)
+        return weights @ value, weights
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("unstable_softmax", with_softmax(PLACE)),  # and not "fill_not_low_enough" beside it
+        ("empty_row_nan + unstable_softmax", with_softmax(PLACE, -torch.inf)),
+        ("overflow_hidden", with_softmax(own_softmax(lambda x, dim: 0, hide=True))),
+        ("overflow_hidden", with_softmax(own_softmax(lambda x, dim: 0, hide=True), -torch.inf)),
+        ("empty_row_attended", with_softmax(lambda x: x.clamp(-88, 88).softmax(-1), -torch.inf)),
+        ("forbidden_infinite", with_softmax(ABSOLUTE, -torch.inf)),
+        (None, with_softmax(lambda x: (x - x.amax(-1, keepdim=True)).clamp(min=-10).softmax(-1), -torch.inf)),
+        (None, with_softmax(ABSOLUTE)),
+    ],
+)
+def test_a_softmax_of_the_readers_own_is_not_blamed_on_the_mask(name, answer):
+    assert verdict(answer).mistake == name
+
+
+def test_where_an_infinity_is_subtracted_the_sentence_says_so():
+    assert "the absolute value of -inf" in verdict(with_softmax(ABSOLUTE, -torch.inf)).message
+    assert "(amax gives it; argmax gives only its place)" in verdict(with_softmax(PLACE)).message
+
+
+@pytest.mark.parametrize(("name", "dim"), [("softmax_over_heads", 1), ("softmax_over_batch", 0)])
+def test_a_softmax_over_another_axis_with_the_mask_after_it_is_named(name, dim):
+    found = verdict(attend(dim=dim, after=True))
+    assert found.mistake == name
+    assert "the mask acts after it" in found.message
+
+
+@pytest.mark.parametrize("reduced", [lambda w: w.any(-1, keepdim=True), lambda w: (~w).any(-1, keepdim=True)])
+def test_an_inverted_mask_is_named_however_empty_rows_are_treated(reduced):
+    def answer(query, key, value, mask=None):
+        weights = attend(inverted=True, zero=False)(query, key, value, mask)[1]
+        weights = weights if mask is None else weights * reduced(mask)
+        return weights @ value, weights
+
+    assert verdict(answer).mistake == "mask_inverted"
 
 
 def test_dropout_that_is_always_on_is_named():

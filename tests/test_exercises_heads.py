@@ -261,6 +261,22 @@ def test_a_wrong_merge_is_named(name):
     assert found.mistake == name, found.message
 
 
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("interleaved + heads_reversed", lambda x: x.flip(1).permute(0, 2, 3, 1).flatten(2)),
+        ("heads_reversed + not_merged", lambda x: x.flip(1).transpose(1, 2)),
+        ("heads_reversed + unchanged", lambda x: x.flip(1)),
+        ("interleaved + not_merged", lambda x: x.permute(0, 2, 3, 1)),
+    ],
+)
+def test_two_mistakes_of_a_merge_do_not_contradict_each_other(name, answer):
+    found = verdict(answer, MERGE)
+    assert found.mistake == name
+    for said in ("lie side by side in reverse", "axes are in the right order", "gives x back as it was"):
+        assert said not in found.message
+
+
 def test_view_of_a_transposed_tensor_is_not_called_a_wrong_axis():
     for exercise, name in ((MERGE, "view_not_contiguous"), (ATTENTION, "view_not_contiguous")):
         answer = WRONG_MERGES[name] if exercise is MERGE else reader(merge=WRONG_MERGES[name])

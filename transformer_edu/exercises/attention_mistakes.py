@@ -18,14 +18,15 @@ SELDOM = frozenset((
     "divided_by_number_of_keys", "divided_by_square", "entry_by_entry", "equal_weights", "first_head_alone",
     "first_key_left_out", "first_sequence_alone", "fourth_root", "hard_maximum", "heads_added_up",
     "heads_averaged", "last_key_left_out", "logarithms_returned", "mask_ignored_by_axes",
-    "mask_joined_over_queries", "mask_of_last_sequence", "minus_mask", "minus_sign", "multiplied_by_d_k",
-    "multiplied_by_large_number", "output_averaged_over_heads", "output_summed_over_heads",
-    "output_summed_over_queries", "output_twice", "past_only", "plain_average", "queries_averaged",
-    "query_unused", "root_rounded_down", "scaled_by_batch", "scaled_by_two_widths", "scaled_three_times",
-    "score_minus_one", "score_one", "scores_of_values", "scores_rounded_down", "self_forbidden",
-    "softmax_again_after_mask", "softmax_again_in_output", "softmax_over_heads_and_keys", "squeezed",
-    "unweighted_sum", "value_first", "value_scrambled", "weights_missing", "weights_of_first_head",
-    "weights_summed_over_heads", "weights_twice", "weights_twice_applied", "wrong_axes_transposed",
+    "mask_inverted_once", "mask_joined_over_queries", "mask_of_last_sequence", "minus_mask", "minus_sign",
+    "multiplied_by_d_k", "multiplied_by_large_number", "output_averaged_over_heads",
+    "output_summed_over_heads", "output_summed_over_queries", "output_twice", "past_only", "plain_average",
+    "queries_averaged", "query_unused", "root_rounded_down", "rows_masked_whole", "scaled_by_batch",
+    "scaled_by_two_widths", "scaled_three_times", "score_minus_one", "score_one", "scores_of_values",
+    "scores_rounded_down", "self_forbidden", "softmax_again_after_mask", "softmax_again_in_output",
+    "softmax_over_heads_and_keys", "squeezed", "unweighted_sum", "value_first", "value_scrambled",
+    "weights_missing", "weights_of_first_head", "weights_summed_over_heads", "weights_twice",
+    "weights_twice_applied", "weights_without_mask", "wrong_axes_transposed",
 ))  # fmt: skip
 
 ROOT = "Divide the scores by sqrt(d_k), with d_k = query.shape[-1], before the softmax"
@@ -255,6 +256,7 @@ UNSTABLE = (
     "Your softmax holds for small scores only: exp of a score of 89 is inf in float32, and inf / inf is nan; "
     "where all scores of a row are very low, every exp is 0."
 )
+SUBTRACT = "Subtract the row's largest score first (amax gives it; argmax gives only its place), or use torch.softmax"
 EMPTY = "a row with nothing to attend to"
 
 SOFTMAXES = (
@@ -270,6 +272,18 @@ SOFTMAXES = (
         f"what F.softmax does without dim on four axes). {ROWS}.",
         {"softmax": "heads"},
         HABITS[:-1],
+    ),
+    *each(
+        "softmax_over_heads",
+        "Your softmax runs over the heads, and the mask acts after it: without a mask, the weights of all heads sum to "
+        f"1 for each query and key. {ROWS}, with forbidden scores at -inf before it.",
+        {"softmax": "heads", "fill": "after"},
+    ),
+    *each(
+        "softmax_over_batch",
+        "Your softmax runs over the batch, so that the sequences compete with each other, and the mask acts after it. "
+        f"{ROWS}, with forbidden scores at -inf before it.",
+        {"softmax": "batch", "fill": "after"},
     ),
     *_with_habits(
         "softmax_over_everything",
@@ -380,17 +394,28 @@ SOFTMAXES = (
     ),
     *each(
         "unstable_softmax",
-        f"{UNSTABLE} Subtract the row's largest score first (or use torch.softmax).",
+        f"{UNSTABLE} {SUBTRACT}.",
         {"softmax": "naive"},
+        {"softmax": "naive", "fill": "zeroed"},
         {"softmax": "naive_epsilon"},
         {"softmax": "naive_times_mask_epsilon", "fill": "ignored"},
         edge=True,
     ),
     *each(
         "unstable_softmax",
-        f"{UNSTABLE} Subtract the row's largest score first (or use torch.softmax). In {EMPTY} nothing is left of "
+        f"{UNSTABLE} {SUBTRACT}. In {EMPTY} nothing is left of "
         "the sum either: there too 0 / 0 is nan, and the weights must be 0.",
         {"softmax": "naive_times_mask", "fill": "ignored"},
+        edge=True,
+    ),
+    *each(
+        "overflow_hidden",
+        "Your softmax holds for small scores only: with large ones exp is inf, and with very low ones every exp of a "
+        "row is 0. The nan that comes of it (inf / inf, 0 / 0) is replaced by 0 (nan_to_num), which hides the error "
+        f"and leaves allowed keys without weight. {SUBTRACT}.",
+        {"softmax": "naive_hidden"},
+        {"softmax": "naive_hidden", "fill": "nan"},
+        {"softmax": "naive_hidden", "fill": "zeroed"},
         edge=True,
     ),
     *each(
@@ -619,8 +644,9 @@ FILL_MISTAKES = (
     ),
     *each(
         "forbidden_infinite",
-        "Every row with a forbidden key comes out as nan: forbidden scores are filled with inf (the minus is "
-        "missing) or with nan. Fill them with -inf.",
+        "Every row with a forbidden key comes out as nan, as it does where forbidden scores are filled with inf (the "
+        "minus is missing) or with nan, or where your own softmax subtracts an infinity (the absolute value of -inf "
+        "is inf). Fill them with -inf, and subtract no more than the row's largest score.",
         {"fill": "plus_infinity"},
     ),
     *each(
@@ -631,8 +657,9 @@ FILL_MISTAKES = (
     ),
     *each(
         "zero_times_infinity",
-        "With a mask everything becomes nan, as it does where the mask is multiplied by infinity: 0 * inf is nan. "
-        "Use masked_fill or torch.where, which choose instead of multiplying.",
+        "With a mask everything becomes nan, as it does where the mask is multiplied by infinity (0 * inf is nan), or "
+        "where an infinity from another row is subtracted. Use masked_fill or torch.where, which choose instead of "
+        "multiplying, and subtract only the row's own largest score.",
         {"fill": "subtracted_infinity"},
     ),
     *each(
@@ -772,6 +799,35 @@ FILL_MISTAKES = (
     ),
 )
 
+# After the mistakes above, some of which look the same where edge cases are left out.
+MISREADINGS = (
+    *_with_habits(
+        "rows_masked_whole",
+        "A query that may not attend to some key may attend to none: its row is treated as a whole. A row is empty "
+        "only where all of its keys are forbidden, which is ~mask.any(-1, keepdim=True), and not ~mask.all(...) or "
+        "(~mask).any(...); single keys are forbidden by the mask itself.",
+        {"reading": "whole_rows"},
+        FEW_HABITS[:4],
+    ),
+    *_with_habits(
+        "rows_masked_whole",
+        "Only rows with nothing to attend to are masked: that is what mask.any(-1, keepdim=True) tells. Single keys "
+        "are forbidden by the mask itself: fill the scores with -inf where ~mask.",
+        {"reading": "empty_rows"},
+        FEW_HABITS[:4],
+    ),
+    *each(
+        "mask_inverted_once",
+        "The mask is read in opposite ways before and after the softmax: what the one leaves, the other removes, so "
+        "that rows are left without any weight. True means may attend, and masked_fill fills where its mask is "
+        "True: it needs ~mask both times.",
+        {"fill": "zeroed_elsewhere"},
+        {"fill": "nan_zeroed_elsewhere"},
+        {"fill": "zeroed_elsewhere", "reading": "inverted"},
+        {"fill": "nan_zeroed_elsewhere", "reading": "inverted"},
+    ),
+)
+
 WEIGHTINGS = (
     *each(
         "weights_transposed",
@@ -905,6 +961,13 @@ FORMS = (
         "In place of the weights you return the bare dot products.",
         {"form": "plain_scores"},
     ),
+    *_with_habits(
+        "weights_without_mask",
+        "The weights that you return were computed without the mask: forbidden keys have weight in them, though not in "
+        "your output. Return the weights that the output is made with.",
+        {"form": "unmasked_weights"},
+        FEW_HABITS[:4],
+    ),
     *each(
         "logarithms_returned",
         "In place of the weights you return their logarithms.",
@@ -997,5 +1060,5 @@ FORMS = (
 
 MISTAKES = tuple(
     replace(mistake, rare=mistake.name in SELDOM)
-    for mistake in (*SCALES, *PRODUCTS, *READINGS, *FILL_MISTAKES, *SOFTMAXES, *WEIGHTINGS, *FORMS)
+    for mistake in (*SCALES, *PRODUCTS, *READINGS, *FILL_MISTAKES, *MISREADINGS, *SOFTMAXES, *WEIGHTINGS, *FORMS)
 )

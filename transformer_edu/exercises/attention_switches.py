@@ -92,6 +92,8 @@ def _read(mask: Tensor, shape: torch.Size, reading: str) -> Tensor:
         "first_query": lambda: mask[..., :1, :],
         "last_query": lambda: mask[..., -1:, :],
         "any_query": lambda: mask.any(-2, keepdim=True),
+        "whole_rows": lambda: mask.all(-1, keepdim=True),
+        "empty_rows": lambda: mask.any(-1, keepdim=True),
         "all_queries": lambda: mask.all(-2, keepdim=True),
         "new_axis_0": lambda: mask.unsqueeze(0),
         "new_axis_1": lambda: mask.unsqueeze(1),
@@ -121,6 +123,7 @@ FILLS = {
     "minus_1e9_zeroed": -1e9,
     "minus_1e4": -1e4,
     "minus_1e4_zeroed": -1e4,
+    "zeroed_elsewhere": "smallest",
     "zero": 0.0,
     "one": 1.0,
     "minus_one": -1.0,
@@ -174,6 +177,8 @@ def _repaired(weights: Tensor, allowed: Tensor, fill: str) -> Tensor:
         "zeroed": lambda: weights.masked_fill(~allowed, 0.0),
         "minus_1e9_zeroed": lambda: weights.masked_fill(~allowed, 0.0),
         "minus_1e4_zeroed": lambda: weights.masked_fill(~allowed, 0.0),
+        "zeroed_elsewhere": lambda: weights.masked_fill(allowed, 0.0),
+        "nan_zeroed_elsewhere": lambda: weights.masked_fill(allowed, 0.0),
         "late": lambda: weights.nan_to_num(0.0),
         "after": lambda: weights * allowed,
         "after_weights_only": lambda: weights * allowed,
@@ -221,6 +226,7 @@ def _normalised(scores: Tensor, allowed: Tensor, softmax: str) -> Tensor:
         "length": lambda: F.normalize(scores, dim=-1),
         "naive": lambda: share(scores.exp()),
         "naive_epsilon": lambda: share(scores.exp(), 1e-9),
+        "naive_hidden": lambda: share(scores.exp()).nan_to_num(0.0),
         "naive_times_mask": lambda: share(scores.exp() * allowed),
         "naive_times_mask_epsilon": lambda: share(scores.exp() * allowed, 1e-9),
         "shifted_by_everything": lambda: share((scores - scores.max()).exp()),
@@ -255,8 +261,8 @@ def _output(weights: Tensor, scores: Tensor, query: Tensor, key: Tensor, value: 
     }[weighting]()
 
 
-def _result(output: Tensor, weights: Tensor, scores: Tensor, plain: Tensor, form: str) -> object:
-    """What is returned. `scores` are masked, `plain` neither scaled nor masked."""
+def _result(output: Tensor, weights: Tensor, scores: Tensor, plain: Tensor, before: Tensor, form: str) -> object:
+    """What is returned. `scores` are masked, `before` not, `plain` neither scaled nor masked."""
     return {
         "pair": lambda: (output, weights),
         "exchanged": lambda: (weights, output),
@@ -267,6 +273,7 @@ def _result(output: Tensor, weights: Tensor, scores: Tensor, plain: Tensor, form
         "weights_twice": lambda: (weights, weights),
         "scores": lambda: (output, scores),
         "plain_scores": lambda: (output, plain),
+        "unmasked_weights": lambda: (output, before.softmax(-1)),
         "log_weights": lambda: (output, weights.log()),
         "weights_averaged_over_heads": lambda: (output, weights.mean(1)),
         "weights_summed_over_heads": lambda: (output, weights.sum(1)),
@@ -347,4 +354,4 @@ def attend(
         output = output.nan_to_num(0.0)
     if fill == "uniform_output_zero":
         output = output.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
-    return _result(output, weights, scores, plain, form)
+    return _result(output, weights, scores, plain, before, form)

@@ -62,6 +62,7 @@ class _Case:
 
     scores: Tensor  # bare dot products
     d_k: int
+    value: Tensor
     allowed: Tensor
     masked: bool
     right_output: Tensor
@@ -82,12 +83,12 @@ def _cases(seen: Seen) -> list[_Case] | None:
         for a, b in zip(both, expected.value, strict=True):
             if not isinstance(a, Tensor) or a.shape != b.shape or not a.is_floating_point() or not a.isfinite().all():
                 return None
-        query, key, _, *rest = probe.make()
+        query, key, value, *rest = probe.make()
         mask = rest[0] if rest else None
         scores = query.double() @ key.double().mT
         allowed = torch.ones(scores.shape, dtype=torch.bool) if mask is None else mask.expand(scores.shape)
         numbers = (x.double() for x in (*expected.value, *both))
-        cases.append(_Case(scores, query.shape[-1], allowed, mask is not None, *numbers))
+        cases.append(_Case(scores, query.shape[-1], value.double(), allowed, mask is not None, *numbers))
     return cases
 
 
@@ -156,7 +157,8 @@ def _forbidden_scores(cases: list[_Case]) -> list[float]:
 
 def _one_score_for_forbidden(cases: list[_Case]) -> bool:
     scores = _forbidden_scores(cases) if _right_without_mask(cases) else []
-    return bool(scores) and all(math.isfinite(s) for s in scores) and max(scores) - min(scores) < 0.01
+    high = bool(scores) and all(math.isfinite(s) and s > -10 for s in scores)  # exp(-10) is below every tolerance
+    return high and max(scores) - min(scores) < 0.01
 
 
 def _forbidden_keep_weight(cases: list[_Case]) -> bool:
@@ -201,13 +203,16 @@ def _sums_off(cases: list[_Case]) -> list[bool]:
     return [not ok for ok in _sums(cases, -1, masked=False)]
 
 
-def _rows_shrink_by_mask(cases: list[_Case]) -> bool:
-    masked = [c for c in cases if c.masked]
-    return (
-        _right_without_mask(cases)
-        and all((c.weights.masked_select(~c.allowed) == 0).all() for c in masked)
-        and all((c.weights.sum(-1) < 0.999).any() and (c.weights.sum(-1) < 1.001).all() for c in masked)
-    )
+def _removed_after_softmax(cases: list[_Case]) -> bool:
+    """With a mask the weights are those without one, but for zeros."""
+    if not _right_without_mask(cases):
+        return False
+    for case in cases:
+        if case.masked:
+            unmasked = (case.scores / math.sqrt(case.d_k)).softmax(-1)
+            if not close(unmasked * case.allowed, case.weights).all():
+                return False
+    return True
 
 
 def _all_weights(cases: list[_Case], *, right: bool) -> bool:
@@ -220,6 +225,11 @@ def _all_weights(cases: list[_Case], *, right: bool) -> bool:
 
 def _all_outputs(cases: list[_Case], *, right: bool) -> bool:
     return all(bool(close(c.right_output, c.output).all()) == right for c in cases)
+
+
+def _output_made_otherwise(cases: list[_Case]) -> list[bool]:
+    """For each case: whether the reader's output is not the average that the reader's own weights make."""
+    return [not bool(close(c.weights @ c.value, c.output).all()) for c in cases]
 
 
 def _none_raises(seen: Seen) -> bool:
@@ -297,6 +307,12 @@ SYMPTOMS = (
         _none_raises,
     ),
     _symptom(
+        "weights_not_those_used",
+        "Your output is right, but the weights that you return are not those that made it: return what the softmax "
+        "gave, masked, and before anything else is done with it.",
+        lambda cases: _all_outputs(cases, right=True) and not _all_weights(cases, right=True),
+    ),
+    _symptom(
         "constant_scale",
         "Your weights are those of scores that are scaled by the same number whatever d_k is. Divide by sqrt(d_k), "
         "with d_k = query.shape[-1], so that the scale fits every width.",
@@ -337,7 +353,7 @@ SYMPTOMS = (
         "mask_after_softmax",
         "With a mask your rows of weights sum to less than 1: the weight of forbidden keys is removed after the "
         "softmax. Mask the scores, before the softmax: fill them with -inf.",
-        _rows_shrink_by_mask,
+        _removed_after_softmax,
     ),
     _symptom(
         "forbidden_keys_keep_weight",
@@ -346,15 +362,9 @@ SYMPTOMS = (
         _forbidden_keep_weight,
     ),
     _symptom(
-        "weights_not_those_used",
-        "Your output is right, but the weights that you return are not those that made it: return what the softmax "
-        "gave, masked, and before anything else is done with it.",
-        lambda cases: _all_outputs(cases, right=True) and not _all_weights(cases, right=True),
-    ),
-    _symptom(
         "output_not_weighted_values",
         "Your weights are right, but the output is not always weights @ value.",
-        lambda cases: _all_weights(cases, right=True) and not _all_outputs(cases, right=True),
+        lambda cases: _all_weights(cases, right=True) and any(_output_made_otherwise(cases)),
     ),
     _symptom(
         "allowed_keys_without_weight",
@@ -370,8 +380,8 @@ SYMPTOMS = (
     ),
     Symptom(
         "fill_too_large_for_half",
-        "The number that you fill forbidden scores with does not exist in float16, which ends at -65504 (-1e9 lies "
-        "beyond): that raises an error there. Use -inf or torch.finfo(scores.dtype).min.",
+        "Inputs in float16 raise an error: a number in your code lies beyond what float16 can hold, which ends at "
+        "65504 (-1e9 lies beyond). Fill forbidden scores with -inf or torch.finfo(scores.dtype).min.",
         _edge_raises(HALF, "without overflow"),
     ),
     Symptom(
@@ -402,7 +412,7 @@ SYMPTOMS = (
         "unstable_softmax",
         "Your attention is right for moderate scores, but with large ones nan or inf comes out: exp of a score "
         "of 89 is inf in float32, and where every exp is 0 so is their sum. Subtract the row's largest allowed "
-        "score first (or use torch.softmax).",
+        "score first (amax gives it; argmax gives only its place), or use torch.softmax.",
         lambda seen: _edge_not_finite(LARGE)(seen) or _edge_not_finite(LOW)(seen),
     ),
     Symptom(

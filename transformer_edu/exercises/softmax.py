@@ -20,6 +20,11 @@ def _shifted(x: Tensor, dim: int, shift: str) -> Tensor:
     """What a reader may take the exponential of."""
     return {
         "largest": lambda: x - x.amax(dim, keepdim=True),
+        "absolute": lambda: x - x.abs().amax(dim, keepdim=True),
+        "absolute_of_everything": lambda: x - x.abs().max(),
+        "cut_above": lambda: x.clamp(max=80.0),
+        "cut": lambda: x.clamp(-80.0, 80.0),
+        "cut_early": lambda: x.clamp(-30.0, 30.0),
         "none": lambda: x,
         "everything": lambda: x - x.max(),
         "last_axis": lambda: x - x.amax(-1, keepdim=True),
@@ -86,6 +91,7 @@ def _softmax(
         "log": lambda: weights.log(),
         "log_added": lambda: (weights + 1e-9).log(),
         "twice": lambda: weights.softmax(dim),
+        "nan_hidden": lambda: weights.nan_to_num(0.0),
         "hard": lambda: (weights == weights.amax(dim, keepdim=True)).to(x.dtype),
         "sigmoid": lambda: x.sigmoid(),
         "relu": lambda: x.relu() / x.relu().sum(dim, keepdim=True),
@@ -108,8 +114,8 @@ NO_KEEPDIM = (
 )
 OVERFLOW = (
     "Your softmax holds for small numbers only: exp of a large number is inf (in float32 from 89 on), and exp of a "
-    "very negative one is 0, so that nan comes out as inf / inf or 0 / 0. Subtract the largest entry along dim first; "
-    "that changes nothing in the result."
+    "very negative one is 0, so that nan comes out as inf / inf or 0 / 0. Subtract the largest entry along dim first "
+    "(amax gives it; argmax gives only its place); that changes nothing in the result."
 )
 
 SOFTMAX_MISTAKES = (
@@ -121,6 +127,36 @@ SOFTMAX_MISTAKES = (
         "its sum 0 as well. Subtract the largest entry along dim: every slice needs its own.",
         {"shift": "everything"},
         {"shift": "everything", "total": "with_epsilon"},
+        edge=True,
+    ),
+    *each(
+        "shifted_by_absolute",
+        "You subtract the largest absolute value, which is the largest entry only where that is positive. Where all "
+        "entries are very negative, twice as negative ones come of it, every exp is 0, and so is their sum. "
+        "Subtract the largest entry itself: amax of x, not of x.abs().",
+        {"shift": "absolute"},
+        {"shift": "absolute", "total": "with_epsilon"},
+        {"shift": "absolute_of_everything"},
+        {"shift": "absolute_of_everything", "total": "with_epsilon"},
+        edge=True,
+    ),
+    *each(
+        "clamped",
+        "You cut off large numbers (clamp), which changes them: entries beyond the bound become equal, and their "
+        "differences are what the softmax is made of. Subtract the largest entry along dim instead; that "
+        "changes no difference.",
+        {"shift": "cut_above"},
+        {"shift": "cut_above", "total": "with_epsilon"},
+        {"shift": "cut"},
+        {"shift": "cut_early"},
+        edge=True,
+    ),
+    *each(
+        "overflow_hidden",
+        "With large numbers exp is inf, and with very negative ones every exp is 0. The nan that comes of it (inf / "
+        "inf, 0 / 0) is replaced by 0 (nan_to_num), which hides the error and leaves numbers that do not sum to 1. "
+        "Subtract the largest entry along dim first.",
+        {"shift": "none", "result": "nan_hidden"},
         edge=True,
     ),
     *each(
@@ -408,6 +444,7 @@ SOFTMAX = Exercise(
         # Where large numbers meet, they are a few hundred: at 10000 float32 has steps of a thousandth, and a right
         # answer by way of logsumexp would be off by as much.
         Probe("x = [[200, 199, 198]], dim=-1", lambda: (rows((200.0, 199.0, 198.0)), -1), edge=True),
+        Probe("x = [[-60, -59]], dim=-1", lambda: (rows((-60.0, -59.0)), -1), edge=True),
         Probe("x = [[-200, -199]], dim=-1", lambda: (rows((-200.0, -199.0)), -1), edge=True),
         Probe(
             "x = [[200, 199], [0, 1], [-200, -199]], dim=-1",
@@ -449,7 +486,7 @@ SOFTMAX = Exercise(
             "unstable",
             "Your softmax is right for small numbers, but with large ones nan or inf comes out: exp of a large "
             "number is inf (in float32 from 89 on), and where every exp is 0 so is their sum. Subtract the largest "
-            "entry along dim first; that changes nothing in the result.",
+            "entry along dim first, neither more nor less; that changes nothing in the result.",
             lambda seen: right_on_core(seen) and any(not_finite(g) for _, _, g in seen),
         ),
         Symptom(

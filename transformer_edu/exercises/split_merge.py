@@ -601,6 +601,7 @@ MERGE_HEADS = Exercise(
             "heads_reversed",
             "The heads lie side by side in reverse order: head 0 should fill the first d_v columns.",
             switches={"heads": "reversed"},
+            beside="The heads are taken in reverse order, the last one first: begin with head 0.",
         ),
         Mistake(
             "along_tokens",
@@ -650,12 +651,15 @@ MERGE_HEADS = Exercise(
             "The axes are in the right order, (batch, length, heads, d_v), but not merged yet: make one "
             "axis of the last two.",
             switches={"form": "not_merged"},
+            beside="Nothing is merged yet: make one axis of the last two, the heads and their columns.",
         ),
         Mistake(
             "unchanged",
             "Your function gives x back as it was. Bring the token axis before the head axis, then make one "
             "axis of heads and columns.",
             switches={"form": "unchanged"},
+            beside="The axes are still those of x: bring the token axis before the head axis, then make one axis of "
+            "heads and columns.",
         ),
         Mistake(
             "too_flat",
