@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import golden_model
 import golden_norms
 import golden_positions
 import golden_relative
@@ -314,6 +315,7 @@ RUNNERS: dict[str, Callable[[Case], Comparisons]] = {
     "s002_self_attention": lambda case: attention(case, SYSTEM_002),
     "s003_mha": lambda case: attention(case, SYSTEM_003),
     "sdpa": lambda case: attention(case, SDPA),
+    **golden_model.RUNNERS,
     **golden_norms.RUNNERS,
     **golden_positions.RUNNERS,
     **golden_relative.RUNNERS,

@@ -1,0 +1,62 @@
+"""What a decoder is given and what it must answer: the same tokens, one place apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..errors import check_tensor
+
+__all__ = ["IGNORE", "decoder_io", "shift_right"]
+
+IGNORE = -100  # the label of padding, which torch's cross-entropy passes over
+
+
+def decoder_io(
+    sequences: Sequence[Sequence[int]], start_id: int, stop_id: int, pad_id: int, ignore: int = IGNORE
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch target sequences for teacher forcing: (target_in, target_out, lengths), all int64.
+
+    Args:
+        sequences: lists of ids without start and stop.
+        start_id: begins each row of target_in.
+        stop_id: ends the labels of each row.
+        pad_id: fills target_in behind its end; an id that the embedding knows.
+        ignore: fills target_out behind its end; a label that the loss passes over.
+
+    Returns:
+        target_in (batch, length) = start, y_1, ..., y_n; target_out (batch, length) = y_1, ..., y_n, stop; and the
+        lengths n + 1 (batch,).
+
+    >>> target_in, target_out, lengths = decoder_io([[5, 6], [7]], start_id=1, stop_id=2, pad_id=0)
+    >>> target_in.tolist(), target_out.tolist(), lengths.tolist()
+    ([[1, 5, 6], [1, 7, 0]], [[5, 6, 2], [7, 2, -100]], [3, 2])
+    """
+    if not len(sequences):
+        raise ValueError("sequences must hold at least one sequence, got none")
+    lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])  # (batch,)
+    shape = (len(sequences), int(lengths.max()))
+    target_in, target_out = torch.full(shape, pad_id), torch.full(shape, ignore)  # (batch, length)
+    for row, sequence in enumerate(sequences):
+        ids = torch.as_tensor(sequence, dtype=torch.int64)
+        target_in[row, 0], target_in[row, 1 : len(ids) + 1] = start_id, ids
+        target_out[row, : len(ids)], target_out[row, len(ids)] = ids, stop_id
+    return target_in, target_out, lengths
+
+
+def shift_right(target_out: Tensor, start_id: int, pad_id: int, ignore: int = IGNORE) -> Tensor:
+    """The decoder's input that belongs to these labels: `start_id`, then all labels but the last. Same shape.
+
+    Where a label is `ignore` the input is `pad_id`, since no embedding has a row for it. The labels stay as they are.
+
+    >>> shift_right(torch.tensor([[5, 6, 2], [7, 2, -100]]), start_id=1, pad_id=0).tolist()
+    [[1, 5, 6], [1, 7, 2]]
+    """
+    check_tensor("target_out", target_out, dims=("batch", "length"))
+    if target_out.is_floating_point() or target_out.dtype == torch.bool:
+        raise TypeError(f"target_out must hold ids, got {target_out.dtype}: .long() makes them")
+    start = target_out.new_full((len(target_out), 1), start_id)  # (batch, 1)
+    target_in = torch.cat([start, target_out[:, :-1]], 1)  # (batch, length)
+    return target_in.masked_fill(target_in == ignore, pad_id)
