@@ -67,7 +67,7 @@ def test_every_entry_is_compared_and_a_change_in_any_of_them_is_seen(path):
     assert compare(case) == entries(case) != set()
     for entry in entries(case):
         golden = case.tensors[entry]
-        changed = ~golden if golden.dtype == torch.bool else golden + 0.001
+        changed = ~golden if golden.dtype == torch.bool else golden + 0.001 * (1 + golden.abs())
         with pytest.raises(AssertionError, match=entry):
             compare(replace(case, tensors=case.tensors | {entry: changed}))
 

@@ -1,8 +1,10 @@
-"""The few names that a lesson's first cell uses: set_up, show, check."""
+"""The few names that lessons use: set_up, show, check in the first cell of each; progress where one trains."""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +13,7 @@ from torch import Tensor
 
 from . import exercises, plots
 
-__all__ = ["check", "set_up", "show"]
+__all__ = ["check", "progress", "set_up", "show"]
 
 
 def set_up() -> torch.device:
@@ -94,3 +96,35 @@ def _draw(difference: exercises.Difference) -> None:
             title=difference.title,
         )
     )
+
+
+def progress(steps: int) -> Callable[[int, float], None]:
+    """One line that says how far training is, for `fit(..., report=progress(steps))`; it changes ten times a second.
+
+    In a notebook it begins and ends as "600 steps", so that the stored output is the same after every run. In a
+    terminal it stands on stderr and is gone at the end. Where there is neither, nothing is written.
+    """
+    rewrite, due = _line(f"{steps} steps"), 0.0
+
+    def report(step: int, loss: float) -> None:
+        nonlocal due
+        if step == steps:
+            rewrite(None)
+        elif time.monotonic() >= due:
+            rewrite(f"step {step} of {steps}, loss {loss:.3f}")
+            due = time.monotonic() + 0.1
+
+    return report
+
+
+def _line(rest: str) -> Callable[[str | None], None]:
+    """A function that rewrites a line of output; None puts it to rest."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if getattr(shell, "kernel", None) is not None:
+        from IPython.display import display
+
+        handle = display({"text/plain": rest}, raw=True, display_id=True)
+        return lambda text: handle.update({"text/plain": text or rest}, raw=True)
+    if sys.stderr is not None and sys.stderr.isatty():
+        return lambda text: print(f"\r\x1b[K{text or ''}", end="", file=sys.stderr, flush=True)
+    return lambda text: None
