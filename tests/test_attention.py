@@ -531,7 +531,7 @@ def test_options_that_do_not_exist_are_refused(need_weights):
 
 def test_everything_after_the_mask_is_named():
     kinds = [p.kind for p in inspect.signature(scaled_dot_product_attention).parameters.values()]
-    assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 4 + [inspect.Parameter.KEYWORD_ONLY] * 5
+    assert kinds == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 4 + [inspect.Parameter.KEYWORD_ONLY] * 6
 
 
 def test_inputs_of_different_or_whole_dtypes_are_refused_by_name():

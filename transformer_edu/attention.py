@@ -8,6 +8,7 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1. The lesson is n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -51,6 +52,7 @@ def scaled_dot_product_attention(
     bias: Tensor | None = None,
     empty_rows: str = "zero",
     dropout: float = 0.0,
+    extra_output: Callable[[Tensor], Tensor] | None = None,
     need_weights: bool = True,
 ) -> tuple[Tensor, Tensor | None]:
     """Attend: returns (output, weights).
@@ -65,6 +67,8 @@ def scaled_dot_product_attention(
         empty_rows: what a query with no key to attend to receives: "zero" (weights 0, output 0), or "uniform"
             (the plain average of all values, forbidden ones too), as systems do that fill with a finite number.
         dropout: share of the weights set to 0 whenever it is above 0: pass 0.0 in evaluation.
+        extra_output: a function of the weights after dropout (..., query, key), whose result (..., query, d_v) is added
+            to the output (the values of `relative.ShawPosition`). The fused kernel cannot run it.
         need_weights: False leaves the work to torch's fused kernel, which keeps no weights: returns (output, None).
 
     Returns:
@@ -94,7 +98,7 @@ def scaled_dot_product_attention(
         check_broadcast("bias", bias, shape, axes=_axes_text(shape))
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
-    if not need_weights and empty_rows == "zero":
+    if not need_weights and empty_rows == "zero" and extra_output is None:
         return _fused(query, key, value, mask, scale=scale, bias=bias, dropout=dropout), None
 
     scores = (query * scale) @ key.transpose(-2, -1)  # (..., query, key)
@@ -105,6 +109,10 @@ def scaled_dot_product_attention(
     weights = _softmax_or_empty(scores, empty_rows)
     dropped = F.dropout(weights, dropout) if dropout else weights
     output = dropped @ value  # (..., query, d_v)
+    if extra_output is not None:
+        extra = extra_output(dropped)
+        check_broadcast("extra_output(weights)", extra, output.shape, axes="the output (..., query, d_v)")
+        output = output + extra
     return output, weights if need_weights else None
 
 
@@ -129,8 +137,8 @@ def _fused(
     allowed = mask
     if bias is not None:
         allowed = bias.to(query.dtype) if mask is None else bias.to(query.dtype).masked_fill(~mask, -torch.inf)
-    if allowed is not None and allowed.dim() < 2:
-        allowed = allowed.expand(1, key.shape[-2])  # (1, key): the kernel wants both axes
+    if allowed is not None:  # with all axes, or the CPU's kernel is not used
+        allowed = allowed[(None,) * (query.dim() - allowed.dim())]  # (..., 1 or query, 1 or key)
     return F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=dropout, scale=scale)
 
 

@@ -9,7 +9,7 @@ Ainslie et al. 2023, "GQA" (one for each group of heads). The lesson is notebook
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -148,6 +148,9 @@ class MultiHeadAttention(nn.Module):
         output_bias: whether the output projection adds one; as `bias` unless given.
         shared_projections: one small matrix for all heads instead of one for each (see HeadProjection).
         scale: what the dot products are multiplied by; 1 / sqrt(d_k) unless given.
+        position: a scheme of relative positions, for instance `relative.RotaryPosition()`; none unless given. What a
+            scheme is asked, also one of your own, stands in `relative.Position`. Queries that are fewer than the keys
+            are taken for the last ones: the newest tokens, above a cache or a memory.
         dropout: share of the weights set to 0 in training mode.
         empty_rows: "zero" or "uniform", as in `scaled_dot_product_attention`.
 
@@ -172,6 +175,7 @@ class MultiHeadAttention(nn.Module):
         output_bias: bool | None = None,
         shared_projections: bool = False,
         scale: float | None = None,
+        position: Callable | None = None,
         dropout: float = 0.0,
         empty_rows: str = "zero",
     ) -> None:
@@ -197,6 +201,9 @@ class MultiHeadAttention(nn.Module):
         check_divides("n_kv_heads", n_kv_heads, "n_heads", n_heads, why="each key-value head serves equally many heads")
         check_choice("empty_rows", empty_rows, EMPTY_ROWS)
         check_share("dropout", dropout, of="the weights")
+        if position is not None and (isinstance(position, type) or not callable(position)):
+            got = f"the class {position.__name__}" if isinstance(position, type) else f"{type(position).__name__}"
+            raise TypeError(f"position must be a scheme like relative.RotaryPosition(), ready to be called, got {got}")
 
         def projection(d_in: int | None, heads: int, d_head: int) -> HeadProjection:
             width = d_model if d_in is None else d_in
@@ -206,6 +213,7 @@ class MultiHeadAttention(nn.Module):
         self.key_projection = projection(d_key_in, n_kv_heads, d_k)
         self.value_projection = projection(d_value_in, n_kv_heads, d_v)
         self.output_projection = nn.Linear(n_heads * d_v, d_model, bias if output_bias is None else output_bias)
+        self.position = position
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         self.scale, self.dropout, self.empty_rows = scale, dropout, empty_rows
 
@@ -216,12 +224,14 @@ class MultiHeadAttention(nn.Module):
         value: Tensor | None = None,
         mask: Tensor | None = None,
         *,
+        bias: Tensor | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Returns (output, weights): output (batch, query, d_model), weights (batch, heads, query, key) or None.
 
         `query` (batch, query, d_model) attends to `key` (batch, key, d_key_in) and reads `value` (batch, key,
         d_value_in). Without `key` this is self-attention; without `value` the keys' tokens are read.
+        `mask` (bool) and `bias` (float, added to the scaled scores) broadcast to (batch, heads, query, key).
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -229,15 +239,28 @@ class MultiHeadAttention(nn.Module):
             raise TypeError("key must be a float tensor, got torch.bool: a mask is the fourth argument, or mask=")
         for name, x in (("query", query), ("key", key), ("value", value)):
             check_tensor(name, x, dims=("batch", "length", "width"))
+        query = self.query_projection(query)  # (batch, heads, query, d_k)
+        key = self.key_projection(key)  # (batch, kv_heads, key, d_k)
+        value = self.value_projection(value)  # (batch, kv_heads, key, d_v)
+        scale = query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        if self.position is not None:
+            query, key, distance_bias = self.position(query, key, scale=scale)
+            bias = _sum(bias, distance_bias)  # broadcasts to (batch, heads, query, key)
         groups = self.n_heads // self.n_kv_heads
         output, weights = scaled_dot_product_attention(
-            self.query_projection(query),  # (batch, heads, query, d_k)
-            repeat_heads(self.key_projection(key), groups),  # (batch, heads, key, d_k)
-            repeat_heads(self.value_projection(value), groups),  # (batch, heads, key, d_v)
+            query,
+            repeat_heads(key, groups),  # (batch, heads, key, d_k)
+            repeat_heads(value, groups),  # (batch, heads, key, d_v)
             mask,
-            scale=self.scale,
+            scale=scale,
+            bias=bias,
             dropout=self.dropout if self.training else 0.0,
             empty_rows=self.empty_rows,
+            extra_output=getattr(self.position, "values", None),
             need_weights=need_weights,
         )
         return self.output_projection(merge_heads(output)), weights  # (batch, query, d_model)
+
+
+def _sum(bias: Tensor | None, other: Tensor | None) -> Tensor | None:
+    return other if bias is None else bias if other is None else bias + other

@@ -8,15 +8,20 @@ Each scheme is a function or two, and a part for `MultiHeadAttention(position=..
 notebooks/07_relative.ipynb.
 """
 
-from .alibi import alibi_bias, alibi_slopes
+from .alibi import AlibiPosition, alibi_bias, alibi_slopes
 from .position import Position, distances, relative_shift
-from .rotary import pairing_order, rope
-from .shaw import shaw_index
-from .t5 import t5_bucket
-from .transformer_xl import causal_shift, relative_scores, relative_table
+from .rotary import RotaryPosition, pairing_order, rope
+from .shaw import ShawPosition, shaw_index
+from .t5 import T5Position, t5_bucket
+from .transformer_xl import XLPosition, causal_shift, relative_scores, relative_table
 
 __all__ = [
+    "AlibiPosition",
     "Position",
+    "RotaryPosition",
+    "ShawPosition",
+    "T5Position",
+    "XLPosition",
     "alibi_bias",
     "alibi_slopes",
     "causal_shift",

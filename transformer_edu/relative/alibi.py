@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from ..errors import check_count
-from .position import distances
+from .position import Position, check_heads, distances
 
-__all__ = ["alibi_bias", "alibi_slopes"]
+__all__ = ["AlibiPosition", "alibi_bias", "alibi_slopes"]
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
@@ -48,3 +48,25 @@ def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.devic
     """
     distance = distances(n_queries, n_keys, device=device).abs()  # (query, key)
     return -alibi_slopes(n_heads).to(distance.device)[:, None, None] * distance  # (heads, query, key)
+
+
+class AlibiPosition(Position):
+    """ALiBi as a part of attention: nothing to learn, only the bias of `alibi_bias`.
+
+    Args:
+        n_heads: number of query heads, that of the attention it belongs to.
+
+    >>> query = torch.zeros(1, 2, 3, 4)
+    >>> AlibiPosition(n_heads=2)(query, query, scale=1.0)[2].shape  # the bias
+    torch.Size([2, 3, 3])
+    """
+
+    def __init__(self, *, n_heads: int) -> None:
+        super().__init__()
+        check_count("n_heads", n_heads)
+        self.n_heads = n_heads
+
+    def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+        check_heads(self.n_heads, query)
+        bias = alibi_bias(self.n_heads, query.shape[-2], key.shape[-2], device=query.device)  # (heads, query, key)
+        return query, key, bias

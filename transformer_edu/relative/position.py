@@ -35,10 +35,10 @@ def relative_shift(x: Tensor) -> Tensor:
 
         out[i, j] = x[i, n_queries - 1 - i + j].
 
-    Row i has to move n_queries - 1 - i columns to the left. Nothing is indexed: the entries are read in their order,
-    from the first one that is needed, in rows one shorter than they were. Each row then starts one entry earlier
-    than the one above. Dai et al. 2019, "Transformer-XL", appendix B. Raises ValueError if there are fewer columns
-    than rows.
+    Row i has to move n_queries - 1 - i columns to the left, so that it starts one column earlier than the row above it.
+    Nothing is looped over, gathered or copied: the result is a view of `x` whose rows are one entry shorter than the
+    rows of `x` are. Dai et al. 2019, "Transformer-XL", appendix B. Raises ValueError if there are fewer columns than
+    rows.
 
     >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()  # 2 queries, 3 keys: query - key
     [[1, 0, -1], [2, 1, 0]]
@@ -51,11 +51,12 @@ def relative_shift(x: Tensor) -> Tensor:
             f"x must have a column for each of the query + key - 1 distances, at least as many as rows, "
             f"got shape {shape_text(x)}"
         )
-    if n_queries == 1:
-        return x  # its only row stands right
-    entries = x.flatten(-2)[..., n_queries - 1 : -1]  # (..., query * (distances - 1))
-    rows = entries.unflatten(-1, (n_queries, n_distances - 1))
-    return rows[..., :n_keys]  # (..., query, key)
+    if x.stride(-2) < x.stride(-1):  # transposed or expanded: there is no such view
+        x = x.contiguous()
+    *leading, row, column = x.stride()
+    strides = (*leading, row - column, column)  # one row down is one entry to the left
+    start = x.storage_offset() + (n_queries - 1) * column
+    return x.as_strided((*x.shape[:-2], n_queries, n_keys), strides, start)  # (..., query, key)
 
 
 class Position(nn.Module):

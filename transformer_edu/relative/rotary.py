@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ..errors import check_choice, check_tensor, shape_text
+from .position import Position
 
-__all__ = ["PAIRINGS", "pairing_order", "rope"]
+__all__ = ["RotaryPosition", "pairing_order", "rope"]
 
 PAIRINGS = ("interleaved", "half_split")
 
@@ -95,3 +96,29 @@ def _checked_positions(x: Tensor, positions: Tensor | None) -> Tensor:
             f"got {shape_text(positions)} for x {shape_text(x)}"
         )
     return positions
+
+
+class RotaryPosition(Position):
+    """Rotary positions as a part of attention: queries and keys are turned before they meet.
+
+    Args:
+        base, pairing: as in `rope`.
+        width: how many columns of each head turn; all unless given.
+
+    >>> query, key = torch.ones(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
+    >>> turned, keys, bias = RotaryPosition()(query, key, scale=1.0)
+    >>> torch.equal(turned, keys[:, :, 2:]), bias  # the query stands at the last position
+    (True, None)
+    """
+
+    def __init__(self, *, base: float = 10000.0, pairing: str = "interleaved", width: int | None = None) -> None:
+        super().__init__()
+        check_choice("pairing", pairing, PAIRINGS)
+        self.base, self.pairing, self.width = base, pairing, width
+
+    def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, None]:
+        n_queries, n_keys = query.shape[-2], key.shape[-2]
+        positions = torch.arange(min(0, n_keys - n_queries), n_keys, device=query.device)
+        options = {"base": self.base, "pairing": self.pairing, "width": self.width}
+        query = rope(query, positions[-n_queries:], **options)  # (batch, heads, query, d_k)
+        return query, rope(key, positions[-n_keys:], **options), None  # (batch, kv_heads, key, d_k)

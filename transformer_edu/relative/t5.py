@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import check_count, check_tensor
+from .position import Position, check_heads, distances
 
-__all__ = ["t5_bucket"]
+__all__ = ["T5Position", "t5_bucket"]
 
 
 def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128) -> Tensor:
@@ -36,17 +37,55 @@ def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 3
     check_tensor("relative", relative)
     if relative.is_floating_point() or relative.dtype == torch.bool:
         raise TypeError(f"relative must hold whole numbers, got {relative.dtype}: .long() makes them")
-    check_count("num_buckets", num_buckets, least=4 if bidirectional else 2)
-    check_count("max_distance", max_distance)
+    exact = _check_buckets(bidirectional, num_buckets, max_distance)
     side = num_buckets // 2 if bidirectional else num_buckets  # buckets for one direction
-    exact = side // 2
-    if max_distance <= exact:
-        raise ValueError(
-            f"max_distance must be above {exact}, the number of distances with a bucket of their own "
-            f"(num_buckets is {num_buckets}), got {max_distance}"
-        )
     distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
     octaves = (distance.clamp(min=exact).double() / exact).log() / math.log(max_distance / exact)  # 0 to 1, and beyond
     shared = exact + (octaves * (side - exact) + 1e-9).long()  # 1e-9: a whole number must not end just below itself
     bucket = torch.where(distance < exact, distance, shared.clamp(max=side - 1))
     return bucket + side * (relative > 0) if bidirectional else bucket
+
+
+def _check_buckets(bidirectional: bool, num_buckets: int, max_distance: int) -> int:
+    """Raise unless the numbers make sense; returns how many distances have a bucket of their own."""
+    check_count("num_buckets", num_buckets, least=4 if bidirectional else 2)
+    check_count("max_distance", max_distance)
+    exact = num_buckets // 4 if bidirectional else num_buckets // 2
+    if max_distance <= exact:
+        raise ValueError(
+            f"max_distance must be above {exact}, the number of distances with a bucket of their own "
+            f"(num_buckets is {num_buckets}), got {max_distance}"
+        )
+    return exact
+
+
+class T5Position(Position):
+    """T5's bias as a part of attention: a learnt number for each bucket and head, added to the scaled scores.
+
+    T5 itself leaves the dot products unscaled: give its attention `scale=1.0`. It has one such table for all layers
+    of a stack: give them one and the same T5Position.
+
+    Args:
+        n_heads: number of query heads.
+        bidirectional, num_buckets, max_distance: as in `t5_bucket`.
+
+    >>> query = torch.zeros(1, 2, 3, 4)
+    >>> T5Position(n_heads=2)(query, query, scale=1.0)[2].shape  # the bias
+    torch.Size([2, 3, 3])
+    """
+
+    def __init__(
+        self, *, n_heads: int, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128
+    ) -> None:
+        super().__init__()
+        check_count("n_heads", n_heads)
+        _check_buckets(bidirectional, num_buckets, max_distance)
+        self.n_heads = n_heads
+        self.bidirectional, self.num_buckets, self.max_distance = bidirectional, num_buckets, max_distance
+        self.table = nn.Parameter(torch.empty(num_buckets, n_heads).normal_())
+
+    def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+        check_heads(self.n_heads, query)
+        relative = distances(query.shape[-2], key.shape[-2], device=query.device)  # (query, key)
+        bucket = t5_bucket(relative, self.bidirectional, self.num_buckets, self.max_distance)
+        return query, key, self.table[bucket].permute(2, 0, 1)  # (query, key, heads) -> (heads, query, key)

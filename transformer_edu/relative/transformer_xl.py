@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from ..errors import check_count, check_tensor, shape_text
-from .position import relative_shift
+from ..errors import check_count, check_divides, check_tensor, shape_text
+from ..positions import sinusoids
+from .position import Position, check_heads, relative_shift
 
-__all__ = ["causal_shift", "relative_scores", "relative_table"]
+__all__ = ["XLPosition", "causal_shift", "relative_scores", "relative_table"]
 
 
 def relative_table(
@@ -35,10 +37,8 @@ def relative_table(
     check_count("d_model", d_model)
     n_queries = length if n_queries is None else n_queries
     check_count("n_queries", n_queries)
-    distance = torch.arange(length - 1, -n_queries, -1, device=device, dtype=torch.float64)  # (distances,)
-    column = torch.arange(d_model, device=device)
-    angle = distance[:, None] / 10000.0 ** (2 * (column // 2) / d_model)  # (distances, d_model)
-    return torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
+    distance = torch.arange(length - 1, -n_queries, -1, device=device)  # (distances,)
+    return sinusoids(distance, d_model)  # (distances, d_model)
 
 
 def relative_scores(query: Tensor, key: Tensor, position: Tensor, u: Tensor, v: Tensor) -> Tensor:
@@ -65,7 +65,8 @@ def relative_scores(query: Tensor, key: Tensor, position: Tensor, u: Tensor, v: 
         check_tensor(name, x, dims=dims)
     if position.shape[-2] != n_distances:
         raise ValueError(
-            f"position must have query + key - 1 = {n_distances} rows, one for each distance, got {shape_text(position)}"
+            f"position must have query + key - 1 = {n_distances} rows, one for each distance, "
+            f"got shape {shape_text(position)}"
         )
     content = (query + u[:, None]) @ key.transpose(-2, -1)  # (batch, heads, query, key)
     by_distance = (query + v[:, None]) @ position.transpose(-2, -1)  # (batch, heads, query, distances)
@@ -85,7 +86,50 @@ def causal_shift(x: Tensor, *, zero_future: bool = False) -> Tensor:
     """
     check_tensor("x", x, dims=("query", "key"), leading=True)
     n_queries, n_keys = x.shape[-2:]
-    padded = torch.nn.functional.pad(x, (1, 0))  # (..., query, 1 + key)
+    padded = F.pad(x, (1, 0))  # (..., query, 1 + key)
     entries = padded.flatten(-2)[..., n_queries:]  # (..., query * key)
     shifted = entries.unflatten(-1, (n_queries, n_keys))
     return shifted.tril(n_keys - n_queries) if zero_future else shifted
+
+
+class XLPosition(Position):
+    """Transformer-XL's positions as a part of attention: a content term with u, a position term with v.
+
+    Args:
+        d_model: width of the sinusoids; n_heads, d_k: those of the attention. d_k is d_model / n_heads unless given.
+        causal: Transformer-XL's own form, for attention under a causal mask: half the work, since only the distances
+            key - 1, ..., 0 are computed (see `causal_shift` for what it does without such a mask).
+
+    >>> query = torch.zeros(1, 2, 3, 4)
+    >>> XLPosition(d_model=8, n_heads=2)(query, query, scale=0.5)[2].shape  # the bias
+    torch.Size([1, 2, 3, 3])
+    """
+
+    def __init__(self, *, d_model: int, n_heads: int, d_k: int | None = None, causal: bool = False) -> None:
+        super().__init__()
+        check_count("d_model", d_model)
+        check_count("n_heads", n_heads)
+        if d_k is None:
+            check_divides("n_heads", n_heads, "d_model", d_model, why="d_k is d_model / n_heads, unless you give it")
+        d_k = d_model // n_heads if d_k is None else d_k
+        check_count("d_k", d_k)
+        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
+        self.distance_projection = nn.Linear(d_model, n_heads * d_k, bias=False)
+        self.u = nn.Parameter(torch.empty(n_heads, d_k))
+        self.v = nn.Parameter(torch.empty(n_heads, d_k))
+        for parameter in (self.u, self.v):
+            nn.init.xavier_uniform_(parameter)
+
+    def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+        check_heads(self.n_heads, query)
+        table = self.table(query.shape[-2], key.shape[-2]).to(query.dtype)  # (distances, d_model)
+        position = self.distance_projection(table).unflatten(-1, (self.n_heads, -1))  # (distances, heads, d_k)
+        asking = (query + self.v[:, None]) * scale  # (batch, heads, query, d_k)
+        by_distance = torch.einsum("bhid,rhd->bhir", asking, position)  # (batch, heads, query, distances)
+        bias = causal_shift(by_distance) if self.causal else relative_shift(by_distance)
+        return query + self.u[:, None], key, bias  # (batch, heads, query, key)
+
+    def table(self, n_queries: int, n_keys: int) -> Tensor:
+        """The sinusoids of all distances, farthest past first: (distances, d_model)."""
+        n_queries = 1 if self.causal else n_queries  # one query has no future
+        return relative_table(n_keys, self.d_model, n_queries=n_queries, device=self.u.device)
