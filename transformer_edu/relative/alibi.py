@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import check_count
-from .position import Position, check_heads, distances
+from .position import Position, check_queries, distances
 
 __all__ = ["AlibiPosition", "alibi_bias", "alibi_slopes"]
 
@@ -67,6 +67,6 @@ class AlibiPosition(Position):
         self.n_heads = n_heads
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-        check_heads(self.n_heads, query)
+        check_queries(query, n_heads=self.n_heads)
         bias = alibi_bias(self.n_heads, query.shape[-2], key.shape[-2], device=query.device)  # (heads, query, key)
         return query, key, bias

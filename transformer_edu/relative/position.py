@@ -82,10 +82,9 @@ class Position(nn.Module):
         return query, key, None
 
 
-def check_heads(n_heads: int, query: Tensor) -> None:
-    """Raise unless the queries have the heads that a scheme was made for."""
+def check_queries(query: Tensor, *, n_heads: int | None = None, d_k: int | None = None) -> None:
+    """Raise unless the queries have the heads, and the width, that a scheme was made for."""
     check_tensor("query", query, dims=("batch", "heads", "query", "d_k"))
-    if query.shape[1] != n_heads:
-        raise ValueError(
-            f"this position has n_heads={n_heads}, got queries of {query.shape[1]} heads: give both one number"
-        )
+    for name, mine, theirs in (("n_heads", n_heads, query.shape[1]), ("d_k", d_k, query.shape[3])):
+        if mine not in (None, theirs):
+            raise ValueError(f"this position was made for {name}={mine}, but the queries have {name}={theirs}")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import check_count
-from .position import Position, distances
+from .position import Position, check_queries, distances
 
 __all__ = ["ShawPosition", "shaw_index"]
 
@@ -59,6 +59,7 @@ class ShawPosition(Position):
             nn.init.xavier_uniform_(table)
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+        check_queries(query, d_k=self.key_table.shape[1])
         by_distance = (query * scale) @ self.key_table.T  # (batch, heads, query, 2 m + 1)
         index = shaw_index(query.shape[-2], key.shape[-2], self.max_distance, device=query.device)  # (query, key)
         return query, key, by_distance.gather(-1, index.expand(*query.shape[:-2], -1, -1))  # (batch, heads, query, key)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import check_count, check_tensor
-from .position import Position, check_heads, distances
+from .position import Position, check_queries, distances
 
 __all__ = ["T5Position", "t5_bucket"]
 
@@ -85,7 +85,7 @@ class T5Position(Position):
         self.table = nn.Parameter(torch.empty(num_buckets, n_heads).normal_())
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-        check_heads(self.n_heads, query)
+        check_queries(query, n_heads=self.n_heads)
         relative = distances(query.shape[-2], key.shape[-2], device=query.device)  # (query, key)
         bucket = t5_bucket(relative, self.bidirectional, self.num_buckets, self.max_distance)
         return query, key, self.table[bucket].permute(2, 0, 1)  # (query, key, heads) -> (heads, query, key)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from ..errors import check_count, check_divides, check_tensor, shape_text
 from ..positions import sinusoids
-from .position import Position, check_heads, relative_shift
+from .position import Position, check_queries, relative_shift
 
 __all__ = ["XLPosition", "causal_shift", "relative_scores", "relative_table"]
 
@@ -121,7 +121,7 @@ class XLPosition(Position):
             nn.init.xavier_uniform_(parameter)
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-        check_heads(self.n_heads, query)
+        check_queries(query, n_heads=self.n_heads, d_k=self.u.shape[1])
         table = self.table(query.shape[-2], key.shape[-2]).to(query.dtype)  # (distances, d_model)
         position = self.distance_projection(table).unflatten(-1, (self.n_heads, -1))  # (distances, heads, d_k)
         asking = (query + self.v[:, None]) * scale  # (batch, heads, query, d_k)
