@@ -1,7 +1,6 @@
-"""The exercises of lesson 04."""
+"""The exercises of lesson 04: feed_forward, swiglu."""
 
-from __future__ import annotations
+from .gated_feedforward import SWIGLU
+from .plain_feedforward import FEED_FORWARD
 
-from .exercise import Exercise
-
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (FEED_FORWARD, SWIGLU)
