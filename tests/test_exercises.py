@@ -44,6 +44,7 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
     wanted += ["attention.softmax", "attention.scaled_dot_product_attention"]
     wanted += ["heads.split_heads", "heads.merge_heads", "heads.multi_head_attention"]
     wanted += ["feedforward.feed_forward", "feedforward.swiglu"]
+    wanted += ["norms.layer_norm", "norms.rms_norm", "norms.residual_block"]
     assert names() == wanted
     assert [load(name).name for name in names()] == wanted
 

@@ -1,7 +1,11 @@
-"""The exercises of lesson 05."""
+"""Exercises of lesson 05: layer_norm, rms_norm, residual_block."""
 
 from __future__ import annotations
 
-from .exercise import Exercise
+from .layer_norm import LAYER_NORM
+from .residual import RESIDUAL_BLOCK
+from .rms_norm import RMS_NORM
 
-EXERCISES: tuple[Exercise, ...] = ()
+__all__ = ["EXERCISES"]
+
+EXERCISES = (LAYER_NORM, RMS_NORM, RESIDUAL_BLOCK)

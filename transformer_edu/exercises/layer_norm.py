@@ -1,0 +1,798 @@
+"""The exercise layer_norm of lesson 05: one wrong implementation with switches, its mistakes, and the probes.
+
+The switches follow the formula: over which axes, what is subtracted, what measures the spread, what becomes of the
+root and of eps, and what gamma and beta do at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .. import norms
+from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
+from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, alone_wrong, dims, finite_rows, numbers, shaped
+from .outcome import close
+from .symptoms import Seen
+
+__all__ = ["LAYER_NORM"]
+
+
+# ---------------------------------------------------------------- one wrong implementation
+def _centred(x: Tensor, mean: Tensor, centre: str) -> Tensor:
+    """What stands above the fraction line."""
+    return {
+        "mean": lambda: x - mean,
+        "none": lambda: x,
+        "added": lambda: x + mean,
+        "median": lambda: x - x.median(-1, keepdim=True).values,
+        "smallest": lambda: x - x.amin(-1, keepdim=True),
+        "largest": lambda: x - x.amax(-1, keepdim=True),
+        "reversed": lambda: mean - x,
+        "absolute": lambda: (x - mean).abs(),
+        "mean_alone": lambda: mean.expand(x.shape),
+    }[centre]()
+
+
+def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keepdim: bool) -> Tensor:
+    """What measures the spread, before the root."""
+
+    def mean(y: Tensor) -> Tensor:
+        return y.mean(over, keepdim=keepdim)
+
+    deviations = x - x.mean(over, keepdim=True)
+    return {
+        "variance": lambda: mean(deviations.square()),
+        "unbiased": lambda: x.var(over, correction=1, keepdim=keepdim),
+        "two_less": lambda: deviations.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 2),
+        "about_centre": lambda: mean(centred.square()),
+        "about_centre_unbiased": lambda: centred.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 1),
+        "about_zero": lambda: mean(x.square()),
+        "sum": lambda: deviations.square().sum(over, keepdim=keepdim),
+        "sum_about_zero": lambda: x.square().sum(over, keepdim=keepdim),
+        "one_pass": lambda: mean(x.square()) - mean(x).square(),
+        "mean_not_squared": lambda: mean(x.square()) - mean(x),
+        "exchanged": lambda: mean(x).square() - mean(x.square()),
+        "absolute": lambda: mean(deviations.abs()),
+        "range": lambda: x.amax(over, keepdim=keepdim) - x.amin(over, keepdim=keepdim),
+        "largest": lambda: deviations.abs().amax(over, keepdim=keepdim),
+        "deviations_not_squared": lambda: mean(deviations),
+        "ones": lambda: torch.ones(()),
+        "standard_error": lambda: mean(deviations.square()) / x.shape[-1],
+    }[spread]()
+
+
+def _divided(centred: Tensor, spread: Tensor, eps: float, root: str, place: str) -> Tensor:
+    """The numerator over the denominator."""
+    if place.startswith("fixed"):
+        eps = float(place.removeprefix("fixed_"))
+    if place == "numerator":
+        centred = centred + eps
+    inside = {
+        "outside": lambda: spread,
+        "missing": lambda: spread,
+        "numerator": lambda: spread,
+        "beside": lambda: spread,
+        "clamped": lambda: spread.clamp(min=eps),
+        "subtracted": lambda: spread - eps,
+        "squared": lambda: spread + eps**2,
+        "root": lambda: spread + eps**0.5,
+        "times": lambda: spread * eps,
+        "one_added": lambda: spread + 1,
+    }.get(place, lambda: spread + eps)()
+    below = {
+        "none": lambda: inside,
+        "twice": lambda: inside.sqrt().sqrt(),
+        "twice_late": lambda: (spread.sqrt() + eps).sqrt(),
+        "square": lambda: inside.square(),
+        "multiplied": lambda: 1 / inside.sqrt(),
+        "multiplied_by_variance": lambda: 1 / inside,
+    }.get(root, inside.sqrt)()
+    if place in ("outside", "twice"):
+        below = below + eps
+    if place == "clamped_late":
+        below = spread.sqrt().clamp(min=eps)
+    normed = centred / below
+    return normed + eps if place == "beside" else normed
+
+
+def _scaled(normed: Tensor, gamma: Tensor, beta: Tensor, scale: str, shift: str) -> Tensor:
+    """What gamma and beta do to the normalised token."""
+    gamma, beta = shaped(gamma, scale), shaped(beta, shift)
+    if shift == "scaled":
+        return gamma * (normed + beta)
+    scaled = {
+        "missing": lambda: normed,
+        "before": lambda: normed,
+        "added": lambda: normed + gamma,
+        "dot": lambda: (normed * gamma).sum(-1, keepdim=True),
+        "outer": lambda: normed[..., None] * gamma,
+    }.get(scale, lambda: normed * gamma)()
+    return {
+        "missing": lambda: scaled,
+        "before": lambda: scaled,
+        "multiplied": lambda: scaled * beta,
+    }.get(shift, lambda: scaled + beta)()
+
+
+def normalise(
+    x: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    eps: float = 1e-5,
+    *,
+    axis: str = "last",
+    mean_axis: str = "",
+    spread_axis: str = "",
+    kept: str = "both",
+    centre: str = "mean",
+    spread: str = "variance",
+    root: str = "root",
+    place: str = "inside",
+    roles: str = "right",
+    scale: str = "right",
+    shift: str = "right",
+    precision: str = "wide",
+    form: str = "right",
+    inputs: str = "kept",
+) -> object:
+    """One wrong implementation of layer norm; with no switch set it is right."""
+    wide = x if precision == "half" else x.float()
+    if roles == "exchanged":
+        gamma, beta = beta, gamma
+    if scale == "before":
+        wide = wide * gamma
+    if shift == "before":
+        wide = wide + beta
+    over = dims(x, mean_axis or axis)
+    mean = wide.mean(over, keepdim=kept in ("both", "spread_dropped"))
+    if inputs == "x_changed":
+        x -= mean
+    if inputs == "gamma_changed":
+        gamma *= 1.5
+    centred = _centred(wide, mean, centre)
+    measured = _spread(wide, centred, dims(x, spread_axis or axis), spread, kept in ("both", "mean_dropped"))
+    normed = _divided(centred, measured, eps, root, place)
+    if form == "clipped":
+        normed = normed.clamp(-1, 1)
+    result = _scaled(normed, gamma, beta, scale, shift).to(x.dtype)
+    return {
+        "right": lambda: result,
+        "input": lambda: x,
+        "residual": lambda: x + result,
+        "transposed": lambda: result.transpose(-2, -1),
+        "statistics": lambda: (mean, measured),
+        "spread": lambda: measured,
+        "twice": lambda: F.layer_norm(result.float(), x.shape[-1:], None, None, eps).to(x.dtype),
+        "batch_axis": lambda: result[None],
+        "averaged": lambda: result.mean(-1),
+        "first_row": lambda: result[0],
+        "softmax": lambda: result.softmax(-1),
+    }[form]()
+
+
+# ---------------------------------------------------------------- the gallery
+DROPPED = (
+    "Without keepdim=True {what} has one axis less than x and lines up with the columns instead of the tokens: an "
+    "error, or silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with size "
+    "1."
+)
+UNDER_THE_ROOT = "It belongs under the root, added to the variance: sqrt(variance + eps)"
+
+AXES = (
+    *(
+        Mistake(DIMENSIONS[axis][0], about_axis("Your mean and your variance run", axis), switches={"axis": axis})
+        for axis in DIMENSIONS
+    ),
+    *(
+        Mistake(
+            f"variance_{DIMENSIONS[axis][0]}",
+            about_axis("Your variance runs", axis),
+            switches={"spread_axis": axis},
+        )
+        for axis in ("length", "all_but_last", "last_two", "everything")
+    ),
+    *(
+        Mistake(f"mean_{DIMENSIONS[axis][0]}", about_axis("Your mean runs", axis), switches=switches)
+        for axis in ("length", "all_but_last", "last_two", "everything")
+        for switches in ({"mean_axis": axis}, {"mean_axis": axis, "spread": "about_centre"})
+    ),
+    *each(
+        "no_keepdim",
+        DROPPED.format(what="the mean and the variance, each,").replace("and the variance, each, has", "has"),
+        {"kept": "none"},
+        {"kept": "none", "spread": "about_centre"},
+    ),
+    *each(
+        "no_keepdim",
+        DROPPED.format(what="the mean"),
+        {"kept": "mean_dropped"},
+        {"kept": "mean_dropped", "spread": "about_centre"},
+    ),
+    *each("no_keepdim", DROPPED.format(what="the variance"), {"kept": "spread_dropped"}),
+)
+
+CENTRES = (
+    *each(
+        "not_centred",
+        "The mean is not subtracted: you divide x by the root of its mean square, which is RMS norm. Layer norm "
+        "subtracts the mean of the token first, and divides by the standard deviation.",
+        {"centre": "none", "spread": "about_zero"},
+    ),
+    *each(
+        "not_centred",
+        "The mean is not subtracted from x above the fraction line: it is (x - mean) that is divided.",
+        {"centre": "none"},
+        {"centre": "none", "spread": "unbiased"},
+    ),
+    *each(
+        "variance_about_zero",
+        "What you take for the variance is the mean of x squared: it must be the mean of (x - mean) squared.",
+        {"spread": "about_zero"},
+    ),
+    *each(
+        "mean_added",
+        "The mean is added to x where it must be subtracted.",
+        {"centre": "added"},
+        {"centre": "added", "spread": "about_centre"},
+    ),
+    *each(
+        "median_subtracted",
+        "You subtract the median: the centre of a token here is its mean.",
+        {"centre": "median"},
+        {"centre": "median", "spread": "about_centre"},
+    ),
+    *each(
+        "smallest_subtracted",
+        "You subtract the smallest number of the token: the centre of a token here is its mean.",
+        {"centre": "smallest"},
+        {"centre": "smallest", "spread": "about_centre"},
+    ),
+    *each(
+        "largest_subtracted",
+        "You subtract the largest number of the token, as a stable softmax does: the centre of a token here is its "
+        "mean.",
+        {"centre": "largest"},
+        {"centre": "largest", "spread": "about_centre"},
+    ),
+    *each(
+        "sign_exchanged",
+        "The sign is exchanged: mean - x where it must be x - mean.",
+        {"centre": "reversed"},
+    ),
+    *each(
+        "absolute_deviations",
+        "You take absolute values of x - mean above the fraction line, so the sign is lost.",
+        {"centre": "absolute"},
+    ),
+    *each(
+        "mean_normalised",
+        "Above the fraction line stands the mean alone, so that every column gets the same number: it must be x - "
+        "mean.",
+        {"centre": "mean_alone"},
+    ),
+)
+
+SPREADS = (
+    *each(
+        "unbiased",
+        "Your variance divides by d_model - 1, as var and std do by themselves. Layer norm divides by d_model: "
+        "unbiased=False (or correction=0).",
+        {"spread": "unbiased"},
+    ),
+    *each(
+        "two_less",
+        "Your variance divides by d_model - 2: it must be the mean of the squared deviations, over d_model.",
+        {"spread": "two_less"},
+    ),
+    *each(
+        "sum_of_squares",
+        "You divide by the root of the sum of the squared deviations, so every token has length 1: it must be their "
+        "mean, then every token has variance 1.",
+        {"spread": "sum"},
+    ),
+    *each(
+        "length_of_x",
+        "You divide by the Euclidean length of x: it must be the standard deviation, the root of the mean squared "
+        "deviation.",
+        {"spread": "sum_about_zero"},
+    ),
+    *each(
+        "unit_length",
+        "You divide x by its Euclidean length (F.normalize): layer norm subtracts the mean, and divides by the "
+        "standard deviation.",
+        {"spread": "sum_about_zero", "centre": "none"},
+        {"spread": "sum_about_zero", "centre": "none", "place": "missing"},
+        {"spread": "sum_about_zero", "centre": "none", "place": "clamped_late"},
+    ),
+    *each(
+        "mean_not_squared",
+        "Your variance is mean(x * x) - mean(x): the mean must be squared too, and (x - mean) squared is safer with "
+        "large numbers.",
+        {"spread": "mean_not_squared"},
+    ),
+    *each(
+        "variance_negative",
+        "Your variance has the wrong sign, mean(x) squared - mean(x * x): its root is nan.",
+        {"spread": "exchanged"},
+    ),
+    *each(
+        "absolute_deviation",
+        "You divide by the mean absolute deviation: it must be the root of the mean squared deviation.",
+        {"spread": "absolute", "root": "none"},
+    ),
+    *each(
+        "divided_by_range",
+        "You divide by the largest minus the smallest number of the token: it must be the standard deviation.",
+        {"spread": "range", "root": "none"},
+        {"spread": "range", "root": "none", "place": "missing"},
+    ),
+    *each(
+        "scaled_to_range",
+        "You bring every token to the range from 0 to 1, (x - smallest) / (largest - smallest): layer norm brings it "
+        "to mean 0 and variance 1.",
+        {"spread": "range", "root": "none", "centre": "smallest"},
+        {"spread": "range", "root": "none", "centre": "smallest", "place": "missing"},
+    ),
+    *each(
+        "divided_by_largest",
+        "You divide by the largest deviation: it must be the standard deviation.",
+        {"spread": "largest", "root": "none"},
+    ),
+    *each(
+        "deviations_not_squared",
+        "Your variance is the mean of x - mean, which is always 0: the deviations must be squared first.",
+        {"spread": "deviations_not_squared"},
+    ),
+    *each(
+        "not_scaled",
+        "You subtract the mean and divide by nothing: the spread of the token stays what it was. Divide by "
+        "sqrt(variance + eps).",
+        {"spread": "ones", "place": "missing"},
+    ),
+    *each(
+        "standard_error",
+        "You divide by sqrt(variance / d_model), the standard error of the mean: the variance is divided by d_model "
+        "once too often.",
+        {"spread": "standard_error"},
+    ),
+    *each(
+        "one_pass",
+        "Your variance is mean(x * x) - mean(x) squared. On paper that is the same, but where the mean is large both "
+        "terms are huge and nearly equal, and float32 has no digits left for their difference. Subtract the mean "
+        "first, then square.",
+        {"spread": "one_pass"},
+        edge=True,
+    ),
+)
+
+ROOTS = (
+    *each(
+        "no_root",
+        "You divide by the variance and not by its root, so a token with ten times larger numbers comes out ten times "
+        "smaller, where it should come out the same. Divide by sqrt(variance + eps).",
+        {"root": "none"},
+    ),
+    *each(
+        "root_twice",
+        "The root is taken twice: the standard deviation is a root already, so sqrt(std + eps) is one too many.",
+        {"root": "twice"},
+        {"root": "twice_late"},
+    ),
+    *each(
+        "squared",
+        "You divide by the square of the variance: it must be its root, ** 0.5 and not ** 2.",
+        {"root": "square"},
+    ),
+    *each(
+        "multiplied",
+        "You multiply by the standard deviation where you must divide by it (or you divide by rsqrt, which is one over "
+        "the root already).",
+        {"root": "multiplied"},
+    ),
+    *each(
+        "multiplied",
+        "You multiply by the variance: divide by its root, sqrt(variance + eps).",
+        {"root": "multiplied_by_variance"},
+    ),
+)
+
+EPS = (
+    *each(
+        "eps_outside",
+        f"You add eps to the standard deviation, outside the root. {UNDER_THE_ROOT}. The two differ where the variance "
+        "is small.",
+        {"place": "outside"},
+        edge=True,
+    ),
+    *each(
+        "eps_missing",
+        f"You do not use eps: where all numbers of a token are equal that is 0 / 0, which is nan. {UNDER_THE_ROOT}.",
+        {"place": "missing"},
+        edge=True,
+    ),
+    *each(
+        "eps_fixed",
+        "You do not use the argument eps, but a number of your own: use the argument, whatever it is.",
+        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1e-8", "fixed_1e-12"),
+        edge=True,
+    ),
+    *each(
+        "eps_as_minimum",
+        f"You use eps as the least value of the variance or of its root (clamp, max). {UNDER_THE_ROOT}.",
+        *switch("place", "clamped", "clamped_late"),
+        edge=True,
+    ),
+    *each(
+        "eps_twice",
+        f"You add eps twice, under the root and after it. {UNDER_THE_ROOT}, and nowhere else.",
+        {"place": "twice"},
+        edge=True,
+    ),
+    *each(
+        "eps_above",
+        f"You add eps to the numerator, x - mean, which prevents nothing. {UNDER_THE_ROOT}.",
+        {"place": "numerator"},
+    ),
+    *each(
+        "eps_beside",
+        f"You add eps to the result of the division, which prevents nothing. {UNDER_THE_ROOT}.",
+        {"place": "beside"},
+        edge=True,
+    ),
+    *each(
+        "eps_subtracted",
+        f"You subtract eps from the variance. {UNDER_THE_ROOT}.",
+        {"place": "subtracted"},
+    ),
+    *each(
+        "eps_squared",
+        f"You add the square of eps. {UNDER_THE_ROOT}, as it is.",
+        {"place": "squared"},
+        edge=True,
+    ),
+    *each(
+        "eps_squared",
+        f"You add the root of eps. {UNDER_THE_ROOT}, as it is.",
+        {"place": "root"},
+    ),
+    *each(
+        "eps_multiplied",
+        f"You multiply the variance by eps. {UNDER_THE_ROOT}.",
+        {"place": "times"},
+    ),
+    *each(
+        "one_added",
+        "You add 1 to the variance in place of eps, so tokens come out too small.",
+        {"place": "one_added"},
+    ),
+)
+
+VECTORS = "gamma and beta hold one number for each column, (d_model,)"
+
+AFFINE = (
+    *each(
+        "affine_missing",
+        "You do not use gamma and beta (or replace them by ones and zeros): multiply each column by its gamma, then "
+        "add its beta.",
+        {"scale": "missing", "shift": "missing"},
+    ),
+    *each(
+        "gamma_missing",
+        "You do not multiply by gamma.",
+        {"scale": "missing"},
+    ),
+    *each(
+        "beta_missing",
+        "You do not add beta.",
+        {"shift": "missing"},
+    ),
+    *each(
+        "gamma_and_beta_exchanged",
+        "Gamma and beta have changed places: gamma multiplies, beta is added.",
+        {"roles": "exchanged"},
+    ),
+    *each(
+        "beta_scaled",
+        "You add beta before you multiply by gamma, so beta is multiplied as well: multiply by gamma first, add beta "
+        "last.",
+        {"shift": "scaled"},
+    ),
+    *each(
+        "one_plus_gamma",
+        "You multiply by 1 + gamma, as some systems do whose gamma starts at 0. Here gamma starts at 1 and multiplies "
+        "as it is.",
+        {"scale": "one_plus"},
+    ),
+    *each("gamma_added", "You add gamma: it multiplies.", {"scale": "added"}),
+    *each("beta_multiplied", "You multiply by beta: it is added.", {"shift": "multiplied"}),
+    *each("divided_by_gamma", "You divide by gamma: multiply by it.", {"scale": "inverse"}),
+    *each("beta_subtracted", "You subtract beta: add it.", {"shift": "minus"}),
+    *each(
+        "one_gamma_for_all",
+        f"You multiply all columns by one and the same number, the first of gamma: {VECTORS}.",
+        {"scale": "first"},
+    ),
+    *each(
+        "one_gamma_for_all",
+        f"You multiply all columns by one and the same number, the mean of gamma: {VECTORS}.",
+        {"scale": "mean"},
+    ),
+    *each(
+        "one_gamma_for_all",
+        f"You multiply all columns by one and the same number, the sum of gamma: {VECTORS}.",
+        {"scale": "sum"},
+    ),
+    *each(
+        "one_beta_for_all",
+        f"You add one and the same number to all columns, the first of beta: {VECTORS}.",
+        {"shift": "first"},
+    ),
+    *each(
+        "one_beta_for_all",
+        f"You add one and the same number to all columns, the mean of beta: {VECTORS}.",
+        {"shift": "mean"},
+    ),
+    *each(
+        "one_beta_for_all",
+        f"You add one and the same number to all columns, the sum of beta: {VECTORS}.",
+        {"shift": "sum"},
+    ),
+    *each(
+        "one_number_for_all",
+        "You use the first number of gamma and the first of beta for all columns, which nobody sees while gamma is all "
+        f"1 and beta all 0: {VECTORS}.",
+        {"scale": "first", "shift": "first"},
+    ),
+    *each(
+        "one_number_for_all",
+        "You use the mean of gamma and the mean of beta for all columns, which nobody sees while gamma is all 1 "
+        f"and beta all 0: {VECTORS}.",
+        {"scale": "mean", "shift": "mean"},
+    ),
+    *each(
+        "gamma_along_tokens",
+        f"You give gamma and beta a new last axis, so that they lie along the tokens: {VECTORS}, and broadcast as they "
+        "are.",
+        {"scale": "rows", "shift": "rows"},
+    ),
+    *each(
+        "gamma_along_tokens",
+        "You give gamma a new last axis, so that it lies along the tokens: it holds one number for each column, "
+        "(d_model,), and broadcasts as it is.",
+        {"scale": "rows"},
+    ),
+    *each(
+        "beta_along_tokens",
+        "You give beta a new last axis, so that it lies along the tokens: it holds one number for each column, "
+        "(d_model,), and broadcasts as it is.",
+        {"shift": "rows"},
+    ),
+    *each(
+        "gamma_too_early",
+        "You multiply x by gamma before the statistics are taken, so that they are those of another x: normalise "
+        "first, then multiply.",
+        {"scale": "before"},
+    ),
+    *each(
+        "beta_too_early",
+        "You add beta to x before the statistics are taken, so that they are those of another x: normalise first, add "
+        "beta last.",
+        {"shift": "before"},
+    ),
+    *each(
+        "affine_too_early",
+        "You use gamma and beta on x before the statistics are taken, so that the result has mean 0 and variance 1 "
+        "whatever they are: normalise first, then multiply and add.",
+        {"scale": "before", "shift": "before"},
+    ),
+    *each("gamma_squared", "You multiply by gamma twice.", {"scale": "squared"}),
+    *each("gamma_sign_lost", "You multiply by the absolute value of gamma: it may be negative.", {"scale": "absolute"}),
+    *each(
+        "gamma_squeezed",
+        "You multiply by the softmax of gamma: gamma multiplies as it is.",
+        {"scale": "softmax"},
+    ),
+    *each(
+        "gamma_squeezed",
+        "You multiply by the sigmoid of gamma: gamma multiplies as it is.",
+        {"scale": "sigmoid"},
+    ),
+    *each(
+        "gamma_in_a_product",
+        "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
+        "gamma multiplies each column by itself, with *.",
+        {"scale": "dot"},
+        {"scale": "dot", "shift": "missing"},
+    ),
+    *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
+)
+
+FORMS = (
+    *each("input_returned", "You return x as it came.", {"form": "input"}),
+    *each(
+        "residual_added",
+        "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
+        {"form": "residual"},
+    ),
+    *each(
+        "normalised_again",
+        "You normalise once more after gamma and beta, which undoes them.",
+        {"form": "twice"},
+    ),
+    *each(
+        "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
+    ),
+    *each(
+        "statistics_returned", "You return the mean and the variance: return the normalised x.", {"form": "statistics"}
+    ),
+    *each("statistics_returned", "You return the variance: return the normalised x.", {"form": "spread"}),
+    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}),
+    *each("first_row_alone", "You return the first row or sequence alone: all are asked for.", {"form": "first_row"}),
+    *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
+    *each("softmax_after", "You apply a softmax at the end: layer norm has none.", {"form": "softmax"}),
+    *each(
+        "changes_x",
+        "The caller's x is changed: an operation in place (x -= mean, sub_) works on it. In a layer the residual still "
+        "needs the x that came. Write x = x - mean, which makes a new tensor.",
+        {"inputs": "x_changed"},
+    ),
+    *each(
+        "changes_gamma",
+        "The caller's gamma is changed: an operation in place (*=, mul_) works on it.",
+        {"inputs": "gamma_changed"},
+    ),
+    *each(
+        "statistics_in_half",
+        "With float16 you compute the squares in float16, where numbers end at 65504: the square of 300 is inf "
+        "already, and the result is 0. Convert first, x.float(), and convert back at the end.",
+        {"precision": "half"},
+        edge=True,
+    ),
+)
+
+LAYER_MISTAKES = (*SPREADS, *EPS, *ROOTS, *AXES, *CENTRES, *AFFINE, *FORMS)
+
+
+# ---------------------------------------------------------------- symptoms and probes
+PLAIN = "gamma 1, beta 0"
+
+
+def _means_off(seen: Seen) -> bool:
+    rows = finite_rows(seen, PLAIN)
+    return bool(rows) and all((y.mean(-1).abs() > 1e-2).any() for y in rows)
+
+
+def _variances_off(seen: Seen) -> bool:
+    rows = finite_rows(seen, PLAIN)
+    return (
+        bool(rows)
+        and all((y.mean(-1).abs() < 1e-3).all() for y in rows)
+        and all(((y.var(-1, correction=0) - 1).abs() > 1e-2).any() for y in rows)
+    )
+
+
+def _affine_off(seen: Seen) -> bool:
+    """Right where gamma is 1 and beta 0, finite and wrong where they are anything else."""
+    plain = [(e, g) for p, e, g in seen if not p.edge and PLAIN in p.says]
+    other = [(e, g) for p, e, g in seen if not p.edge and PLAIN not in p.says]
+    tensors = all(isinstance(g.value, Tensor) and g.value.shape == e.value.shape for e, g in (*plain, *other))
+    return (
+        tensors
+        and all(close(e.value, g.value).all() and not g.changed for e, g in plain)
+        and not any(close(e.value, g.value).all() for e, g in other)
+    )
+
+
+def _x(*shape: int, seed: int) -> Tensor:
+    return numbers(*shape, seed=seed) * 1.5 + 0.5
+
+
+def _parameters(width: int, plain: bool) -> tuple[Tensor, Tensor]:
+    if plain:
+        return torch.ones(width), torch.zeros(width)
+    gamma = torch.tensor([1.5, -0.5, 2.0, 0.75, -1.25, 0.25])[:width]
+    beta = torch.tensor([0.5, 1.0, -2.0, 3.0, -0.25, -1.5])[:width]
+    return gamma, beta
+
+
+def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e-5) -> Callable[[], tuple]:
+    """Fresh arguments with this x."""
+
+    def make() -> tuple:
+        x = make_x()
+        return (x, *_parameters(x.shape[-1], plain), eps)
+
+    return make
+
+
+def _without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
+    return lambda: make()[:-1]
+
+
+LARGE_MEAN = "numbers around 10000"
+
+LAYER_NORM = Exercise(
+    name="norms.layer_norm",
+    reference=norms.layer_norm,
+    results=(Result("result", ("batch", "token", "column")),),
+    probes=(
+        Probe("x = [[3, 1, 0, 0]], " + PLAIN, _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0]]), plain=True)),
+        Probe("x = [[3, 1, 0, 0]], gamma and beta of all kinds", _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0]]))),
+        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: _x(2, 3, 4, seed=1), plain=True)),
+        Probe("x of shape (2, 3, 4), gamma and beta of all kinds", _given(lambda: _x(2, 3, 4, seed=2))),
+        Probe("x of shape (4, 4), gamma and beta of all kinds", _given(lambda: _x(4, 4, seed=3))),
+        Probe("x of shape (3, 2, 5), gamma and beta of all kinds", _given(lambda: _x(3, 2, 5, seed=4))),
+        Probe("x of shape (1, 1, 6), gamma and beta of all kinds", _given(lambda: _x(1, 1, 6, seed=5))),
+        Probe(
+            "x = [[3, 1, 0, 0], [0.3, 0.1, -0.2, 0]], eps 0.5",
+            _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0], [0.3, 0.1, -0.2, 0.0]]), eps=0.5),
+            edge=True,
+        ),
+        Probe(
+            "a token with all numbers equal, [[[3, 3, 3, 3], [0, 0, 0, 0]]]",
+            _given(lambda: torch.tensor([[[3.0] * 4, [0.0] * 4]])),
+            edge=True,
+        ),
+        Probe("x of shape (2, 4), numbers around 0.001", _given(lambda: numbers(2, 4, seed=7) * 1e-3), edge=True),
+        Probe(
+            "x of shape (2, 4), numbers around 0.001, eps left out",
+            _without_eps(_given(lambda: numbers(2, 4, seed=8) * 1e-3)),
+            edge=True,
+        ),
+        Probe(
+            f"x = [[10000, 10001, 9999, 10002]], {LARGE_MEAN}",
+            _given(lambda: torch.tensor([[10000.0, 10001.0, 9999.0, 10002.0]])),
+            edge=True,
+        ),
+        Probe(
+            f"x = [[300, 310, 290, 305]] {HALF}",
+            _given(lambda: torch.tensor([[300.0, 310.0, 290.0, 305.0]]).half()),
+            edge=True,
+        ),
+        Probe(
+            f"x = [[300, -300, 100, 20]] {HALF}",
+            _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
+            edge=True,
+        ),
+    ),
+    compound=normalise,
+    at_once=2,
+    mistakes=LAYER_MISTAKES,
+    symptoms=(
+        *COMMON,
+        Symptom(
+            "wrong_for_large_means",
+            "It is right for small numbers, and wrong where the numbers are large and differ little: then mean(x * x) "
+            "- mean(x) squared has no digits left. Subtract the mean first, then square, in float32 or better.",
+            alone_wrong(LARGE_MEAN),
+        ),
+        Symptom(
+            "eps_misplaced",
+            "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a "
+            f"variance as small as eps. {UNDER_THE_ROOT}.",
+            alone_wrong("eps 0.5", "around 0.001", "all numbers equal"),
+        ),
+        Symptom(
+            "gamma_and_beta_misused",
+            "With gamma all 1 and beta all 0 your numbers are right, with others they are not: what you do with gamma "
+            "and beta is wrong. Each column is multiplied by its gamma, then its beta is added.",
+            _affine_off,
+        ),
+        Symptom(
+            "mean_not_zero",
+            "With gamma all 1 and beta all 0 each token should come out with mean 0, and yours do not: subtract the "
+            "mean over the last axis, and nothing else.",
+            _means_off,
+        ),
+        Symptom(
+            "variance_not_one",
+            "With gamma all 1 and beta all 0 each token should come out with variance 1. Yours have mean 0, as they "
+            "should, but another variance: divide by sqrt(variance + eps), over the last axis.",
+            _variances_off,
+        ),
+    ),
+)

@@ -1,0 +1,490 @@
+"""The exercise rms_norm of lesson 05: one wrong implementation with switches, its mistakes, and the probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .. import norms
+from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
+from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, alone_wrong, dims, finite_rows, numbers, shaped
+from .outcome import close
+from .symptoms import Seen
+
+__all__ = ["RMS_NORM"]
+
+
+# ---------------------------------------------------------------- one wrong implementation
+def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool) -> Tensor:
+    """What stands under the root, before eps."""
+
+    def mean(y: Tensor) -> Tensor:
+        return y.mean(over, keepdim=keepdim)
+
+    return {
+        "mean_square": lambda: mean(x.square()),
+        "sum": lambda: x.square().sum(over, keepdim=keepdim),
+        "one_less": lambda: x.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 1),
+        "variance": lambda: x.var(over, correction=0, keepdim=keepdim),
+        "unbiased": lambda: x.var(over, correction=1, keepdim=keepdim),
+        "mean": lambda: mean(x),
+        "square_of_mean": lambda: mean(x).square(),
+        "absolute": lambda: mean(x.abs()),
+        "square_of_absolute": lambda: mean(x.abs()).square(),
+        "square_of_largest": lambda: x.abs().amax(over, keepdim=keepdim).square(),
+        "sum_absolute": lambda: x.abs().sum(over, keepdim=keepdim).square(),
+        "root_of_sum": lambda: (x.square().sum(over, keepdim=keepdim).sqrt() / x.shape[-1]).square(),
+        "ones": lambda: torch.ones(()),
+        "median": lambda: x.square().median(-1, keepdim=keepdim).values,
+        "mean_of_fourth": lambda: mean(x**4),
+    }[size]()
+
+
+def _divided(x: Tensor, size: Tensor, eps: float, root: str, place: str) -> Tensor:
+    if place.startswith("fixed"):
+        eps = float(place.removeprefix("fixed_"))
+    if place == "numerator":
+        x = x + eps
+    inside = {
+        "outside": lambda: size,
+        "missing": lambda: size,
+        "numerator": lambda: size,
+        "beside": lambda: size,
+        "clamped": lambda: size.clamp(min=eps),
+        "subtracted": lambda: size - eps,
+        "squared": lambda: size + eps**2,
+        "root": lambda: size + eps**0.5,
+        "one_added": lambda: size + 1,
+    }.get(place, lambda: size + eps)()
+    below = {
+        "none": lambda: inside,
+        "twice": lambda: inside.sqrt().sqrt(),
+        "square": lambda: inside.square(),
+        "multiplied": lambda: 1 / inside.sqrt(),
+        "multiplied_by_square": lambda: 1 / inside,
+    }.get(root, inside.sqrt)()
+    if place in ("outside", "twice"):
+        below = below + eps
+    if place == "clamped_late":
+        below = size.sqrt().clamp(min=eps)
+    return x / below + (eps if place == "beside" else 0)
+
+
+def normalise(
+    x: Tensor,
+    gamma: Tensor,
+    eps: float = 1e-6,
+    *,
+    axis: str = "last",
+    kept: str = "yes",
+    centre: str = "none",
+    size: str = "mean_square",
+    root: str = "root",
+    place: str = "inside",
+    scale: str = "right",
+    precision: str = "wide",
+    form: str = "right",
+    inputs: str = "kept",
+) -> object:
+    """One wrong implementation of RMS norm; with no switch set it is right."""
+    wide = x if precision == "half" else x.float()
+    if scale == "before":
+        wide = wide * gamma
+    over = dims(x, axis)
+    above = wide - wide.mean(over, keepdim=True) if centre in ("both", "above") else wide
+    below = wide - wide.mean(over, keepdim=True) if centre == "both" else wide
+    if precision == "half_square":
+        below = x
+    measured = _measured(below, over, size, kept == "yes")
+    if form == "absolute":
+        above = above.abs()
+    if form == "square":
+        above = above.square()
+    normed = _divided(above, measured, eps, root, place)
+    if inputs == "x_changed":
+        x /= 2
+    if inputs == "gamma_changed":
+        gamma *= 1.5
+    if form == "clipped":
+        normed = normed.clamp(-1, 1)
+    weights = shaped(gamma, scale)
+    result = {
+        "missing": lambda: normed,
+        "before": lambda: normed,
+        "added": lambda: normed + weights,
+        "dot": lambda: (normed * weights).sum(-1, keepdim=True),
+    }.get(scale, lambda: normed * weights)()
+    result = result.to(x.dtype)
+    return {
+        "input": lambda: x,
+        "residual": lambda: x + result,
+        "transposed": lambda: result.transpose(-2, -1),
+        "size": lambda: measured,
+        "root_of_size": lambda: (measured + eps).sqrt(),
+        "averaged": lambda: result.mean(-1),
+        "first_row": lambda: result[0],
+        "softmax": lambda: result.softmax(-1),
+    }.get(form, lambda: result)()
+
+
+# ---------------------------------------------------------------- the gallery
+UNDER_THE_ROOT = "It belongs under the root, added to the mean square: sqrt(mean of squares + eps)"
+
+RMS_MISTAKES = (
+    *each(
+        "mean_subtracted",
+        "You subtract the mean first, which is layer norm. RMS norm subtracts nothing: it divides x by the root of the "
+        "mean of its squares.",
+        {"centre": "both"},
+        {"centre": "both", "size": "unbiased"},
+    ),
+    *each(
+        "mean_subtracted",
+        "You subtract the mean above the fraction line: RMS norm divides x as it is.",
+        {"centre": "above"},
+    ),
+    *each(
+        "standard_deviation",
+        "You divide by the standard deviation (x.std or x.var), which subtracts the mean from x: it must be the root "
+        "of the mean of x squared.",
+        {"size": "variance"},
+        {"size": "unbiased"},
+    ),
+    *each(
+        "sum_of_squares",
+        "You divide by the root of the sum of the squares, so every token has length 1 (as with F.normalize): it must "
+        "be their mean, and the result is larger by sqrt(d_model).",
+        {"size": "sum"},
+        {"size": "sum", "place": "clamped_late"},
+        {"size": "sum", "place": "missing"},
+    ),
+    *each(
+        "one_less",
+        "You divide the sum of the squares by d_model - 1: no mean is subtracted, so it is d_model.",
+        {"size": "one_less"},
+    ),
+    *each(
+        "not_squared",
+        "Under your root stands the mean of x, not squared: it must be the mean of x squared.",
+        {"size": "mean"},
+    ),
+    *each(
+        "squared_after_the_mean",
+        "You square the mean, where you must take the mean of the squares: square first.",
+        {"size": "square_of_mean"},
+    ),
+    *each(
+        "mean_of_absolute_values",
+        "You divide by the mean of the absolute values: it must be the root of the mean of the squares.",
+        {"size": "square_of_absolute"},
+        {"size": "absolute", "root": "none"},
+        {"size": "absolute"},
+    ),
+    *each(
+        "sum_of_absolute_values",
+        "You divide by the sum of the absolute values: it must be the root of the mean of the squares.",
+        {"size": "sum_absolute"},
+    ),
+    *each(
+        "divided_by_largest",
+        "You divide by the largest absolute value: it must be the root of the mean of the squares.",
+        {"size": "square_of_largest"},
+    ),
+    *each(
+        "mean_outside_the_root",
+        "You take the root of the sum first and divide by d_model after it: the mean belongs under the root.",
+        {"size": "root_of_sum"},
+    ),
+    *each("not_divided", "You divide by nothing: the size of the token stays what it was.", {"size": "ones"}),
+    *each("median", "You take the median of the squares: it must be their mean.", {"size": "median"}),
+    *each(
+        "squared_twice",
+        "You take the mean of the fourth powers: the squares are squared again.",
+        {"size": "mean_of_fourth"},
+    ),
+    *each(
+        "no_root",
+        "You divide by the mean of the squares and not by its root, so a token with ten times larger numbers comes out "
+        "ten times smaller, where it should come out the same.",
+        {"root": "none"},
+    ),
+    *each("root_twice", "The root is taken twice.", {"root": "twice"}),
+    *each(
+        "squared",
+        "You divide by the square of the mean square: it must be its root, ** 0.5 and not ** 2.",
+        {"root": "square"},
+    ),
+    *each(
+        "multiplied",
+        "You multiply by the root of the mean square where you must divide by it (or you divide by rsqrt, which is one "
+        "over the root already).",
+        {"root": "multiplied"},
+    ),
+    *each(
+        "multiplied",
+        "You multiply by the mean square: divide by its root.",
+        {"root": "multiplied_by_square"},
+    ),
+    # eps
+    *each(
+        "eps_outside",
+        f"You add eps outside the root. {UNDER_THE_ROOT}. The two differ where the numbers are small.",
+        {"place": "outside"},
+        edge=True,
+    ),
+    *each(
+        "eps_missing",
+        f"You do not use eps: where a token is all 0 that is 0 / 0, which is nan. {UNDER_THE_ROOT}.",
+        {"place": "missing"},
+        edge=True,
+    ),
+    *each(
+        "eps_fixed",
+        "You do not use the argument eps, but a number of your own: use the argument, whatever it is.",
+        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1e-8", "fixed_1e-12"),
+        edge=True,
+    ),
+    *each(
+        "eps_as_minimum",
+        f"You use eps as the least value of the mean square or of its root (clamp, max). {UNDER_THE_ROOT}.",
+        *switch("place", "clamped", "clamped_late"),
+        edge=True,
+    ),
+    *each(
+        "eps_twice",
+        f"You add eps twice, under the root and after it. {UNDER_THE_ROOT}, and nowhere else.",
+        {"place": "twice"},
+        edge=True,
+    ),
+    *each(
+        "eps_above",
+        f"You add eps to x, which prevents nothing. {UNDER_THE_ROOT}.",
+        {"place": "numerator"},
+        edge=True,
+    ),
+    *each(
+        "eps_beside",
+        f"You add eps to the result of the division, which prevents nothing. {UNDER_THE_ROOT}.",
+        {"place": "beside"},
+        edge=True,
+    ),
+    *each(
+        "eps_subtracted",
+        f"You subtract eps from the mean square. {UNDER_THE_ROOT}.",
+        {"place": "subtracted"},
+        edge=True,
+    ),
+    *each("eps_squared", f"You add the square of eps. {UNDER_THE_ROOT}, as it is.", {"place": "squared"}, edge=True),
+    *each("eps_squared", f"You add the root of eps. {UNDER_THE_ROOT}, as it is.", {"place": "root"}),
+    *each(
+        "one_added",
+        "You add 1 to the mean square in place of eps, so tokens come out too small.",
+        {"place": "one_added"},
+    ),
+    # axes
+    *(
+        Mistake(DIMENSIONS[axis][0], about_axis("Your mean of squares runs", axis), switches={"axis": axis})
+        for axis in DIMENSIONS
+    ),
+    *each(
+        "no_keepdim",
+        "Without keepdim=True the mean of squares has one axis less than x and lines up with the columns instead of "
+        "the tokens: an error, or silently wrong numbers where there are as many tokens as columns. keepdim=True keeps "
+        "the axis with size 1.",
+        {"kept": "no"},
+    ),
+    # gamma
+    *each("gamma_missing", "You do not multiply by gamma (or replace it by ones).", {"scale": "missing"}),
+    *each(
+        "one_plus_gamma",
+        "You multiply by 1 + gamma, as some systems do whose gamma starts at 0. Here gamma starts at 1 and multiplies "
+        "as it is.",
+        {"scale": "one_plus"},
+    ),
+    *each("gamma_added", "You add gamma: it multiplies.", {"scale": "added"}),
+    *each("divided_by_gamma", "You divide by gamma: multiply by it.", {"scale": "inverse"}),
+    *(
+        Mistake(
+            "one_gamma_for_all",
+            f"You multiply all columns by one and the same number, the {which} of gamma: it holds one number for each "
+            "column, (d_model,).",
+            switches={"scale": which},
+        )
+        for which in ("first", "mean", "sum")
+    ),
+    *each(
+        "gamma_along_tokens",
+        "You give gamma a new last axis, so that it lies along the tokens: it holds one number for each column, "
+        "(d_model,), and broadcasts as it is.",
+        {"scale": "rows"},
+    ),
+    *each(
+        "gamma_too_early",
+        "You multiply x by gamma before the mean square is taken, so that it is that of another x: normalise first, "
+        "then multiply.",
+        {"scale": "before"},
+    ),
+    *each("gamma_squared", "You multiply by gamma twice.", {"scale": "squared"}),
+    *each("gamma_sign_lost", "You multiply by the absolute value of gamma: it may be negative.", {"scale": "absolute"}),
+    *each("gamma_squeezed", "You multiply by the softmax of gamma: it multiplies as it is.", {"scale": "softmax"}),
+    *each("gamma_squeezed", "You multiply by the sigmoid of gamma: it multiplies as it is.", {"scale": "sigmoid"}),
+    *each(
+        "gamma_in_a_product",
+        "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
+        "gamma multiplies each column by itself, with *.",
+        {"scale": "dot"},
+    ),
+    *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
+    # what is returned, and what becomes of the inputs
+    *each("input_returned", "You return x as it came.", {"form": "input"}),
+    *each(
+        "residual_added",
+        "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
+        {"form": "residual"},
+    ),
+    *each(
+        "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
+    ),
+    *each("size_returned", "You return the mean of squares: return the normalised x.", {"form": "size"}),
+    *each(
+        "size_returned", "You return the root of the mean square: return the normalised x.", {"form": "root_of_size"}
+    ),
+    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}),
+    *each("first_row_alone", "You return the first row or sequence alone: all are asked for.", {"form": "first_row"}),
+    *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
+    *each("softmax_after", "You apply a softmax at the end: RMS norm has none.", {"form": "softmax"}),
+    *each(
+        "sign_lost",
+        "You divide the absolute value of x: the sign of x must stay.",
+        {"form": "absolute"},
+    ),
+    *each(
+        "square_divided",
+        "You divide the square of x: above the fraction line stands x itself, only the mean below is of squares.",
+        {"form": "square"},
+    ),
+    *each(
+        "changes_x",
+        "The caller's x is changed: an operation in place works on it. In a layer the residual still needs the x that "
+        "came. Write x = x / ..., which makes a new tensor.",
+        {"inputs": "x_changed"},
+    ),
+    *each(
+        "changes_gamma",
+        "The caller's gamma is changed: an operation in place (*=, mul_) works on it.",
+        {"inputs": "gamma_changed"},
+    ),
+    *each(
+        "square_in_half",
+        "With float16 you compute the squares in float16, where numbers end at 65504 and below 0.00006 lose their "
+        "digits: 300 squared is inf, and the result 0; 0.0001 squared is 0. Convert first, x.float(), then square.",
+        *switch("precision", "half_square", "half"),
+        edge=True,
+    ),
+)
+
+
+# ---------------------------------------------------------------- symptoms and probes
+PLAIN = "gamma 1"
+KINDS = "gamma of all kinds"
+
+
+def _sizes_off(seen: Seen) -> bool:
+    rows = finite_rows(seen, PLAIN)
+    return bool(rows) and all(((y.square().mean(-1) - 1).abs() > 1e-2).any() for y in rows)
+
+
+def _gamma_off(seen: Seen) -> bool:
+    """Right where gamma is 1, of the right shape and wrong where it is anything else."""
+    plain = [(e, g) for p, e, g in seen if not p.edge and PLAIN in p.says]
+    other = [(e, g) for p, e, g in seen if not p.edge and PLAIN not in p.says]
+    tensors = all(isinstance(g.value, Tensor) and g.value.shape == e.value.shape for e, g in (*plain, *other))
+    return (
+        tensors
+        and all(close(e.value, g.value).all() and not g.changed for e, g in plain)
+        and not any(close(e.value, g.value).all() for e, g in other)
+    )
+
+
+def _x(*shape: int, seed: int) -> Tensor:
+    return numbers(*shape, seed=seed) + 1.0
+
+
+def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e-6) -> Callable[[], tuple]:
+    """Fresh arguments with this x."""
+
+    def make() -> tuple:
+        x = make_x()
+        gamma = torch.tensor([1.5, -0.5, 2.0, 0.75, -1.25, 0.25])[: x.shape[-1]]
+        return x, (torch.ones(x.shape[-1]) if plain else gamma), eps
+
+    return make
+
+
+def _without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
+    return lambda: make()[:-1]
+
+
+RMS_NORM = Exercise(
+    name="norms.rms_norm",
+    reference=norms.rms_norm,
+    results=(Result("result", ("batch", "token", "column")),),
+    probes=(
+        Probe("x = [[3, 4, 0, 0]], " + PLAIN, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]), plain=True)),
+        Probe("x = [[3, 4, 0, 0]], " + KINDS, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]))),
+        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: _x(2, 3, 4, seed=1), plain=True)),
+        Probe("x of shape (2, 3, 4), " + KINDS, _given(lambda: _x(2, 3, 4, seed=2))),
+        Probe("x of shape (4, 4), " + KINDS, _given(lambda: _x(4, 4, seed=3))),
+        Probe("x of shape (3, 2, 5), " + KINDS, _given(lambda: _x(3, 2, 5, seed=4))),
+        Probe("x of shape (1, 1, 6), " + KINDS, _given(lambda: _x(1, 1, 6, seed=5))),
+        Probe("x = [[1, -1, 2, -2]], " + KINDS, _given(lambda: torch.tensor([[1.0, -1.0, 2.0, -2.0]]))),
+        Probe(
+            "x = [[3, 4, 0, 0], [0.3, 0.1, -0.2, 0]], eps 0.5",
+            _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0], [0.3, 0.1, -0.2, 0.0]]), eps=0.5),
+            edge=True,
+        ),
+        Probe("a token with all numbers equal, [[0, 0, 0, 0]]", _given(lambda: torch.zeros(1, 4)), edge=True),
+        Probe("x of shape (2, 4), numbers around 0.001", _given(lambda: numbers(2, 4, seed=7) * 1e-3), edge=True),
+        Probe(
+            "x of shape (2, 4), numbers around 0.001, eps left out",
+            _without_eps(_given(lambda: numbers(2, 4, seed=8) * 1e-3)),
+            edge=True,
+        ),
+        Probe(
+            f"x = [[300, -300, 100, 20]] {HALF}",
+            _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
+            edge=True,
+        ),
+        Probe(
+            f"x = [[0.0001, -0.0001, 0.0002, 0.0001]] {HALF}, eps 1e-12",
+            _given(lambda: torch.tensor([[1e-4, -1e-4, 2e-4, 1e-4]]).half(), eps=1e-12),
+            edge=True,
+        ),
+    ),
+    compound=normalise,
+    at_once=2,
+    mistakes=RMS_MISTAKES,
+    symptoms=(
+        *COMMON,
+        Symptom(
+            "eps_misplaced",
+            "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a mean "
+            f"square as small as eps. {UNDER_THE_ROOT}.",
+            alone_wrong("eps 0.5", "around 0.001", "all numbers equal"),
+        ),
+        Symptom(
+            "gamma_misused",
+            "With gamma all 1 your numbers are right, with another gamma they are not: each column is multiplied by "
+            "its gamma, after the division.",
+            _gamma_off,
+        ),
+        Symptom(
+            "size_not_one",
+            "With gamma all 1 the squares of each token should come out with mean 1, and yours do not: divide x by the "
+            "root of the mean of its squares, over the last axis, and do nothing else to it.",
+            _sizes_off,
+        ),
+    ),
+)
