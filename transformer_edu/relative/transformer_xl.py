@@ -121,15 +121,19 @@ class XLPosition(Position):
             nn.init.xavier_uniform_(parameter)
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-        check_queries(query, n_heads=self.n_heads, d_k=self.u.shape[1])
-        table = self.table(query.shape[-2], key.shape[-2]).to(query.dtype)  # (distances, d_model)
-        position = self.distance_projection(table).unflatten(-1, (self.n_heads, -1))  # (distances, heads, d_k)
+        shift = causal_shift if self.causal else relative_shift
+        bias = shift(self.by_distance(query, key.shape[-2], scale=scale))  # (batch, heads, query, key)
+        return query + self.u[:, None], key, bias
+
+    def by_distance(self, query: Tensor, n_keys: int, *, scale: float = 1.0) -> Tensor:
+        """What each query makes of each distance, not yet shifted to the keys: (batch, heads, query, distances)."""
+        check_queries(query, n_heads=self.n_heads, d_k=self.v.shape[1])
+        table = self.table(query.shape[-2], n_keys).to(query.dtype)  # (1, distances, d_model)
+        position = self.distance_projection(table).unflatten(-1, (self.n_heads, -1))  # (1, distances, heads, d_k)
         asking = (query + self.v[:, None]) * scale  # (batch, heads, query, d_k)
-        by_distance = torch.einsum("bhid,rhd->bhir", asking, position)  # (batch, heads, query, distances)
-        bias = causal_shift(by_distance) if self.causal else relative_shift(by_distance)
-        return query + self.u[:, None], key, bias  # (batch, heads, query, key)
+        return torch.einsum("bhid,brhd->bhir", asking, position)
 
     def table(self, n_queries: int, n_keys: int) -> Tensor:
-        """The sinusoids of all distances, farthest past first: (distances, d_model)."""
+        """The sinusoids of all distances, farthest past first, for all items of a batch: (1, distances, d_model)."""
         n_queries = 1 if self.causal else n_queries  # one query has no future
-        return relative_table(n_keys, self.d_model, n_queries=n_queries, device=self.u.device)
+        return relative_table(n_keys, self.d_model, n_queries=n_queries, device=self.u.device)[None]
