@@ -23,7 +23,7 @@ def number_words(*, max_digits: int = 6) -> Task:
     """English number words to German ones, for numbers of 1 to `max_digits` digits.
 
     Each number of digits is equally likely. If each number were, nine in ten would have six digits, and a model
-    would hardly ever see a short one.
+    would hardly ever see a short one. Zero is left out: no other number says anything about its word.
 
     >>> example = number_words().examples(3)[2]
     >>> example.source, example.target
@@ -34,11 +34,11 @@ def number_words(*, max_digits: int = 6) -> Task:
 
     def draw(draws: Draws) -> Example:
         n_digits = 1 + draws.below(max_digits)
-        least = 10 ** (n_digits - 1) if n_digits > 1 else 0
+        least = 10 ** (n_digits - 1)
         return number_in_words(least + draws.below(10**n_digits - least))
 
-    english = (*ENGLISH, *ENGLISH_TENS, HUNDRED[1], THOUSAND[1])
-    german = (*GERMAN, "eins", *SHORTENED.values(), "und", *GERMAN_TENS, HUNDRED[2], THOUSAND[2])
+    english = (*ENGLISH[1:], *ENGLISH_TENS, HUNDRED[1], THOUSAND[1])
+    german = (*GERMAN[1:], "eins", *SHORTENED.values(), "und", *GERMAN_TENS, HUNDRED[2], THOUSAND[2])
     return Task("number words", Vocabulary(english), Vocabulary(german), draw)
 
 
