@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from transformer_edu.feedforward import FeedForward
 from transformer_edu.heads import MultiHeadAttention
-from transformer_edu.masks import combine_masks
-from transformer_edu.model import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
+from transformer_edu.masks import causal_mask, combine_masks
+from transformer_edu.model import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer, modern_layer
 from transformer_edu.norms import LayerNorm
 
 # ---------------------------------------------------------------- torch's names
@@ -179,11 +179,43 @@ def gradients(case: Case, model: nn.Module, inputs: dict[str, Tensor]) -> Compar
             yield f"grad.{name}", torch.cat([own[ours].grad for ours in our_names(name, weights)]), golden
 
 
+# ---------------------------------------------------------------- a modern layer
+LLAMA = {
+    "self_attn.q_proj": "self_attention.sublayer.query_projection.linear",
+    "self_attn.k_proj": "self_attention.sublayer.key_projection.linear",
+    "self_attn.v_proj": "self_attention.sublayer.value_projection.linear",
+    "self_attn.o_proj": "self_attention.sublayer.output_projection",
+    "mlp.gate_proj": "feed_forward.sublayer.gate_projection",
+    "mlp.up_proj": "feed_forward.sublayer.up_projection",
+    "mlp.down_proj": "feed_forward.sublayer.down_projection",
+    "input_layernorm": "self_attention.norm",
+    "post_attention_layernorm": "feed_forward.norm",
+}
+
+
+def llama(case: Case) -> Comparisons:
+    def ours(name: str) -> str:
+        path = LLAMA[name.removesuffix(".weight")]
+        return f"{path}.gamma" if path.endswith("norm") else f"{path}.weight"
+
+    sizes = {name: case.option(name) for name in ("d_model", "n_heads", "n_kv_heads", "d_ff", "eps", "base")}
+    layer = modern_layer(**sizes)
+    layer.load_state_dict({ours(name): t for name, t in case.group("w").items()})
+    inputs = {name: t.clone().requires_grad_() for name, t in case.group("in").items()}
+    y = layer(inputs["x"], causal_mask(inputs["x"].shape[1]))
+    yield "out.y", y, case.tensors["out.y"]
+    (y * inputs["cotangent"]).sum().backward()
+    own = dict(layer.named_parameters())
+    for name, golden in case.group("grad").items():
+        yield f"grad.{name}", (inputs[name] if name in inputs else own[ours(name)]).grad, golden
+
+
 RUNNERS: dict[str, Callable[[Case], Comparisons]] = {
     "encoder_layer": lambda case: run(case, encoder_layer),
     "encoder_stack": lambda case: run(
         case, lambda c: stack(Encoder, encoder_layer, c, closed="norm.weight" in c.group("w"))
     ),
     "decoder_layer": lambda case: run(case, decoder_layer),
+    "llama_layer": llama,
     "transformer": lambda case: run(case, whole),
 }

@@ -16,6 +16,7 @@ import golden_model
 import golden_norms
 import golden_positions
 import golden_relative
+import golden_systems
 import golden_training
 import torch
 from golden_case import Case, Comparisons, first, split_name
@@ -320,6 +321,7 @@ RUNNERS: dict[str, Callable[[Case], Comparisons]] = {
     **golden_norms.RUNNERS,
     **golden_positions.RUNNERS,
     **golden_relative.RUNNERS,
+    **golden_systems.RUNNERS,
     **golden_training.RUNNERS,
 }
 

@@ -14,10 +14,10 @@ import golden_runners
 import numpy as np
 import pytest
 import torch
-from golden_case import Case
+from golden_case import Case, Comparisons
 from golden_runners import runner_for
 from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY, numbers, random_mask
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_edu.masks import padding_mask
@@ -35,21 +35,33 @@ THERE = os.environ.get("TRANSFORMER_EDU_GOLDEN")
 FILES = HERE + (files_in(THERE) if THERE else [])
 
 
-def compare(case: Case) -> set[str]:
-    """Compute a whole case and compare; returns the entries that were compared."""
+def computed(case: Case) -> Comparisons:
     runner = runner_for(case.name)
     if runner is None:
         pytest.skip(f"no runner yet for {'_'.join(case.name.split('_')[:2])}*")
+    return runner(case)
+
+
+def check(entry: str, mine: Tensor, golden: Tensor) -> None:
+    tolerance = 1e-4 if golden.is_floating_point() else 0
+    assert mine.shape == golden.shape, f"{entry}: shape {tuple(mine.shape)}, golden {tuple(golden.shape)}"
+    mine, golden = mine.detach().numpy(), golden.numpy()
+    np.testing.assert_allclose(mine, golden, rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=entry)
+
+
+def compare(case: Case) -> set[str]:
+    """Compute a whole case and compare; returns the entries that were compared."""
     compared = set()
-    for entry, mine, golden in runner(case):
-        tolerance = 1e-4 if golden.is_floating_point() else 0
-        assert mine.shape == golden.shape, f"{entry}: shape {tuple(mine.shape)}, golden {tuple(golden.shape)}"
-        mine, golden = mine.detach().numpy(), golden.numpy()
-        np.testing.assert_allclose(mine, golden, rtol=tolerance, atol=tolerance, equal_nan=True, err_msg=entry)
+    for entry, mine, golden in computed(case):
+        check(entry, mine, golden)
         compared.add(entry)
     left = [name for name in case.tensors if name.startswith(("out.", "grad.")) and name not in compared]
     assert not left, f"the runner computes nothing to compare {', '.join(left)} with"
     return compared
+
+
+def changed(golden: Tensor) -> Tensor:
+    return ~golden if golden.dtype == torch.bool else golden + 0.001 * (1 + golden.abs())
 
 
 def entries(case: Case) -> set[str]:
@@ -64,12 +76,11 @@ def test_the_package_computes_the_golden_numbers(path):
 @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
 def test_every_entry_is_compared_and_a_change_in_any_of_them_is_seen(path):
     case = Case.load(path)
-    assert compare(case) == entries(case) != set()
-    for entry in entries(case):
-        golden = case.tensors[entry]
-        changed = ~golden if golden.dtype == torch.bool else golden + 0.001 * (1 + golden.abs())
+    assert {entry for entry, _, _ in computed(case)} == entries(case) != set()
+    other = {entry: changed(case.tensors[entry]) for entry in entries(case)}
+    for entry, mine, golden in computed(replace(case, tensors=case.tensors | other)):
         with pytest.raises(AssertionError, match=entry):
-            compare(replace(case, tensors=case.tensors | {entry: changed}))
+            check(entry, mine, golden)
 
 
 # ---------------------------------------------------------------- the test can fail

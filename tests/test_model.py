@@ -202,6 +202,8 @@ def test_dropout_acts_in_training_mode_alone():
     assert not torch.equal(layer(X), layer(X))
     layer.eval()
     same(layer(X), layer(X), 0)
+    second = encoder_layer(dropout=[0.0, 1.0])
+    same(second(X), second.feed_forward.norm(second.self_attention(X)), 1e-6)
     embedding = Embedding(tokens=TokenEmbedding(vocab_size=VOCAB, d_model=D_MODEL), dropout=0.5)
     assert (embedding(TARGET) == 0).float().mean() > 0.3
     assert (embedding.eval()(TARGET) == 0).sum() == 0
@@ -362,6 +364,8 @@ def test_norms_must_be_as_many_as_sub_layers_and_different():
     one = norms(1)[0]
     assert "got one of them twice" in error_text(ValueError, lambda: EncoderLayer(**parts, norms=[one, one]))
     assert "must be one of" in error_text(ValueError, lambda: EncoderLayer(**parts, norms=norms(2), placement="mid"))
+    text = error_text(ValueError, lambda: encoder_layer(dropout=[0.1]))
+    assert "dropout must be one number, or one for each of the 2 sub-layers, got 1" in text
 
 
 @pytest.mark.parametrize(

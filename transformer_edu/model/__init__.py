@@ -4,7 +4,7 @@ Layers and stacks are modules that take ready parts; `build_transformer` makes a
 notebooks/08_model.ipynb.
 """
 
-# from .build import TransformerConfig, build_transformer, modern_layer
+from .build import TransformerConfig, build_transformer, modern_layer
 from .counts import ParameterRow, count_flops, count_parameters, parameter_table
 from .decoder_io import IGNORE, decoder_io, shift_right
 from .initial import initialise, tie_weights
@@ -20,12 +20,15 @@ __all__ = [
     "EncoderLayer",
     "ParameterRow",
     "Transformer",
+    "TransformerConfig",
     "build_stack",
+    "build_transformer",
     "count_flops",
     "count_parameters",
     "decoder_io",
     "decoder_layer",
     "initialise",
+    "modern_layer",
     "parameter_table",
     "run_stack",
     "shift_right",

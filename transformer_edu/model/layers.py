@@ -30,7 +30,8 @@ class EncoderLayer(nn.Module):
         feed_forward: FeedForward, GatedFeedForward, or any module that keeps the shape.
         norms: two norms, for the two sub-layers in their order.
         placement: "post" (2017: norm after the sum) or "pre" (norm before the sub-layer).
-        dropout: share of each sub-layer's output set to 0 in training mode, before it is added.
+        dropout: share of each sub-layer's output set to 0 in training mode, before it is added; one number, or one for
+            each sub-layer.
 
     >>> import torch
     >>> from transformer_edu.feedforward import FeedForward
@@ -52,7 +53,7 @@ class EncoderLayer(nn.Module):
         feed_forward: nn.Module,
         norms: Sequence[nn.Module],
         placement: str = "post",
-        dropout: float = 0.0,
+        dropout: float | Sequence[float] = 0.0,
     ) -> None:
         super().__init__()
         self.self_attention, self.feed_forward = _residuals(
@@ -99,7 +100,7 @@ class DecoderLayer(nn.Module):
         feed_forward: nn.Module,
         norms: Sequence[nn.Module],
         placement: str = "post",
-        dropout: float = 0.0,
+        dropout: float | Sequence[float] = 0.0,
     ) -> None:
         super().__init__()
         self.self_attention, self.cross_attention, self.feed_forward = _residuals(
@@ -118,15 +119,20 @@ class DecoderLayer(nn.Module):
 
 
 def _residuals(
-    sublayers: Sequence[nn.Module], norms: Sequence[nn.Module], *, placement: str, dropout: float
+    sublayers: Sequence[nn.Module], norms: Sequence[nn.Module], *, placement: str, dropout: float | Sequence[float]
 ) -> list[Residual]:
-    norms = list(norms)
-    if len(norms) != len(sublayers):
-        raise ValueError(f"norms must hold one norm for each of the {len(sublayers)} sub-layers, got {len(norms)}")
-    if len({id(norm) for norm in norms}) < len(norms):
+    norms, count = list(norms), len(sublayers)
+    if len(norms) != count:
+        raise ValueError(f"norms must hold one norm for each of the {count} sub-layers, got {len(norms)}")
+    if len({id(norm) for norm in norms}) < count:
         raise ValueError("norms must be different modules, got one of them twice: each sub-layer learns its own")
-    pairs = zip(sublayers, norms, strict=True)
-    return [Residual(norm=norm, sublayer=part, placement=placement, dropout=dropout) for part, norm in pairs]
+    shares = [dropout] * count if isinstance(dropout, int | float) else list(dropout)
+    if len(shares) != count:
+        raise ValueError(f"dropout must be one number, or one for each of the {count} sub-layers, got {len(shares)}")
+    return [
+        Residual(norm=norm, sublayer=part, placement=placement, dropout=share)
+        for part, norm, share in zip(sublayers, norms, shares, strict=True)
+    ]
 
 
 class Parts(Protocol):
