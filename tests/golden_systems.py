@@ -20,10 +20,12 @@ from transformer_edu.systems import (
     NAMES_000,
     NAMES_001,
     NAMES_002,
+    NAMES_003,
     KeepEverySecond,
     System000,
     System001,
     System002,
+    attention_003,
     load_weights,
     our_name,
 )
@@ -234,8 +236,22 @@ def mask_like(model: nn.Module, leaf: str, given: dict, seen: dict, golden: Tens
     return (source if leaf == "src_mask" else target).expand(golden.shape).to(golden.dtype)
 
 
+def dropout_of_003(case: Case) -> Comparisons:
+    """Both attention modules in train mode with dropout at p = 1; the weights shown are those before dropout."""
+    inputs = case.group("in")
+    for tag in ("mha", "rel"):
+        weights = {name.removeprefix(f"{tag}."): t for name, t in case.group("w").items() if name.startswith(f"{tag}.")}
+        d_model, n_heads = inputs["x"].shape[-1], case.option("n_head", "n_heads")
+        module = attention_003(d_model=d_model, n_heads=n_heads, relative=tag == "rel", dropout=1.0).train()
+        load_weights(module, weights, NAMES_003)
+        y, attn = module(inputs["x"], mask=(inputs["mask"] != 0)[:, None], need_weights=True)
+        yield f"out.{tag}.y", y, case.tensors[f"out.{tag}.y"]
+        yield f"mid.{tag}.attn", attn, case.tensors[f"mid.{tag}.attn"]
+
+
 RUNNERS: dict[str, Callable[[Case], Comparisons]] = {
     "s000": lambda case: run(case, system_000, NAMES_000, ("X", "X_lens", "labels")),
     "s001": lambda case: run(case, system_001, NAMES_001, ("src", "tgt", "src_mask", "tgt_mask")),
+    "s003_dropout": dropout_of_003,
     "s002": lambda case: run(case, system_002, NAMES_002, ("src", "trg")),
 }
