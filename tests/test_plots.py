@@ -631,6 +631,16 @@ def test_the_line_beside_values_says_where_the_least_and_the_largest_stand():
     assert two.alt_text == "Values: 2 tables, each 2 by 3 (row, column): a, b."
 
 
+def test_the_line_beside_trained_weights_names_no_weight():
+    weights = np.array([[[1.0, 0.0], [0.25, 0.75]], [[1.0, 0.0], [0.5, 0.5]]])
+    mask = np.tri(2, dtype=bool)
+    one = plots.attention_map(weights[0], mask=mask, title="trained", exact=False)
+    assert one.alt_text == "Attention map (trained): 2 queries by 2 keys. 1 of 4 cells are forbidden."
+    assert one.refill(weights[1]).alt_text == "Attention map: 2 queries by 2 keys."
+    grid = plots.head_grid(weights, titles=["first", "second"], exact=False)
+    assert grid.alt_text == "Attention maps: 2 heads, 2 queries by 2 keys. first, second."
+
+
 def test_values_next_to_the_largest_do_not_move_the_line():
     nearly = np.array([[1.0, 1.0 + 1e-7]])
     assert plots.value_map(nearly).alt_text == plots.value_map(nearly[:, ::-1]).alt_text

@@ -32,13 +32,15 @@ from .values import allowed_by, label_lists, numbers, one_mask, sentence, sizes,
 
 def attention_map(
     weights: Any, queries: Any = None, keys: Any = None, mask: Any = None, ax: Axes | None = None,
-    title: str | None = None,
+    title: str | None = None, *, exact: bool = True,
 ) -> Picture:  # fmt: skip
     """The weights of one head as a map.
 
     weights  (query, key), each from 0 to 1: a tensor, an array or lists
     mask     bool, broadcastable to (query, key), True = may attend; leading axes of size 1 are dropped
     ax       matplotlib axes to draw into; without it a figure of its own is made
+    exact    False where the weights come from training, and so differ a little from machine to machine: the alt text
+             then names no weight
 
     Raises ValueError for labels whose number does not fit, for weights that are not (query, key), not finite
     or not between 0 and 1, and for a mask that is not bool or does not broadcast.
@@ -51,17 +53,18 @@ def attention_map(
             ax = lone_sheet(rows, columns, cell=side(*weights.shape), right=0.75)
         panel = Panel(ax, rows, columns, WEIGHTS)
         colour_bar(panel, "weight")
-    return Picture([panel], fill=partial(_fill_map, panel)).refill(weights, mask, title)
+    return Picture([panel], fill=partial(_fill_map, panel, exact=exact)).refill(weights, mask, title)
 
 
-def _fill_map(panel: Panel, weights: Any, mask: Any = None, title: str | None = None) -> str:
+def _fill_map(panel: Panel, weights: Any, mask: Any = None, title: str | None = None, *, exact: bool = True) -> str:
     weights, labels = weights_of(weights), (panel.rows, panel.columns)
     if weights.shape != panel.hatched.shape:
         raise ValueError(f"the picture has shape {panel.hatched.shape} (query, key), the weights {weights.shape}")
     allowed = allowed_by(mask, weights.shape)
     panel.fill(weights, ~allowed, numbers(weights, idle=~allowed))
     panel.title(title or "")
-    text = f"{sizes(*labels)}. Strongest key of each query: {strongest(weights, *labels)}"
+    text = sizes(*labels)
+    text += f". Strongest key of each query: {strongest(weights, *labels)}" if exact else ""
     if not allowed.all():
         leaks = int(((weights > 0) & ~allowed).sum())
         text += f". {int((~allowed).sum())} of {allowed.size} cells are forbidden"
@@ -70,13 +73,15 @@ def _fill_map(panel: Panel, weights: Any, mask: Any = None, title: str | None = 
 
 
 def head_grid(
-    weights: Any, queries: Any = None, keys: Any = None, mask: Any = None, titles: Sequence[str] | None = None
-) -> Picture:
+    weights: Any, queries: Any = None, keys: Any = None, mask: Any = None, titles: Sequence[str] | None = None,
+    *, exact: bool = True,
+) -> Picture:  # fmt: skip
     """One map for each head, all on one scale.
 
     weights  (heads, query, key), each from 0 to 1
     mask     bool, broadcastable to weights, True = may attend
     titles   one for each head; "head 0" and so on by default
+    exact    False where the weights come from training, as for attention_map
 
     Raises ValueError as `attention_map` does, and for a wrong number of titles.
     """
@@ -93,9 +98,8 @@ def head_grid(
         for panel, title, one, may in zip(panels, titles, weights, allowed, strict=True):
             panel.fill(one, ~may, numbers(one, idle=~may) if few else None)
             panel.title(title)
-    heads = ". ".join(
-        f"{title}: {_peak(one, rows, columns, n_heads)}" for title, one in zip(titles, weights, strict=True)
-    )
+    peaks = (f"{title}: {_peak(one, rows, columns, n_heads)}" for title, one in zip(titles, weights, strict=True))
+    heads = ". ".join(peaks) if exact else ", ".join(titles)
     return Picture(
         panels,
         sentence(
