@@ -73,12 +73,13 @@ def label_smoothing(
     check_choice("reduction", reduction, REDUCTIONS)
     _check_eps("eps", eps)
     check_tensor("logits", logits, dims=("vocab_size",), leading=True)
-    _check_labels("target", target, logits.shape[-1], ignore_index)
+    check_tensor("target", target)
     if logits.shape[:-1] != target.shape:
         raise ValueError(
             f"target must have the shape of logits without its last axis, {shape_text(logits.shape[:-1])}, "
             f"got {shape_text(target)}: one label for each row of logits {shape_text(logits)}"
         )
+    _check_labels("target", target, logits.shape[-1], ignore_index)
     losses = F.cross_entropy(
         logits.flatten(0, -2), target.flatten().long(), ignore_index=ignore_index, label_smoothing=eps, reduction="none"
     )  # (tokens,)
