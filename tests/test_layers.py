@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A module imports only from the lines above its own.
 LAYERS = """
 errors
-masks attention feedforward norms positions
+masks attention feedforward norms positions cache
 relative heads welcome
 model
 training decoding speech language_model
@@ -157,6 +157,6 @@ def test_a_topic_has_one_word_from_notebook_to_test(lesson):
     number, word = re.fullmatch(r"(\d\d)_(\w+)", lesson.stem).groups()
     assert number == f"{LESSONS.index(lesson):02d}"
     exercises = PACKAGE / "exercises" / word
-    assert (PACKAGE / f"{word}.py").exists()
+    assert (PACKAGE / f"{word}.py").exists() or (PACKAGE / word / "__init__.py").exists()
     assert exercises.is_dir() or exercises.with_suffix(".py").exists()
     assert (ROOT / f"tests/test_{word}.py").exists()

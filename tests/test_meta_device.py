@@ -5,7 +5,7 @@ import torch
 from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY
 from torch import Tensor
 
-from transformer_edu import attention, feedforward, heads, inspection, masks, norms, positions, welcome
+from transformer_edu import attention, feedforward, heads, inspection, masks, norms, positions, relative, welcome
 
 META = torch.device("meta")
 MODULE = {"d_model": D_MODEL, "n_heads": HEADS}
@@ -143,6 +143,29 @@ CALLS = {
     "norms.Residual": lambda: norms.Residual(
         norm=norms.RMSNorm(d_model=D_MODEL), sublayer=heads.MultiHeadAttention(**MODULE), placement="pre", dropout=0.1
     ).to(META)(floats(*TOKENS), floats(*MEMORY), mask=bools(BATCH, 1, 1, KEY)),
+    "relative.distances": lambda: relative.distances(QUERY, KEY, device=META),
+    "relative.relative_shift": lambda: relative.relative_shift(floats(QUERY, QUERY + KEY - 1)),
+    "relative.causal_shift": lambda: relative.causal_shift(floats(QUERY, KEY), zero_future=True),
+    "relative.relative_table": lambda: relative.relative_table(KEY, D_MODEL, device=META),
+    "relative.relative_scores": lambda: relative.relative_scores(
+        floats(*QUERIES), floats(*KEYS), floats(HEADS, QUERY + KEY - 1, D_K), floats(HEADS, D_K), floats(HEADS, D_K)
+    ),
+    "relative.shaw_index": lambda: relative.shaw_index(QUERY, KEY, 2, device=META),
+    "relative.t5_bucket": lambda: relative.t5_bucket(ids(QUERY, KEY)),
+    "relative.alibi_slopes": lambda: relative.alibi_slopes(HEADS, device=META),
+    "relative.alibi_bias": lambda: relative.alibi_bias(HEADS, QUERY, KEY, device=META),
+    "relative.rope": lambda: relative.rope(floats(*QUERIES), ids(BATCH, QUERY)),
+    "relative.rope, without positions": lambda: relative.rope(floats(*QUERIES), pairing="half_split", width=4),
+    "relative.pairing_order": lambda: relative.pairing_order(D_K, device=META),
+    "relative.Position": lambda: module(position=relative.Position()),
+    "relative.ShawPosition": lambda: module(position=relative.ShawPosition(d_k=D_K, max_distance=2)),
+    "relative.XLPosition": lambda: module(position=relative.XLPosition(d_model=D_MODEL, n_heads=HEADS)),
+    "relative.XLPosition, causal": lambda: module(
+        position=relative.XLPosition(d_model=D_MODEL, n_heads=HEADS, causal=True)
+    ),
+    "relative.T5Position": lambda: module({"need_weights": True}, position=relative.T5Position(n_heads=HEADS)),
+    "relative.AlibiPosition": lambda: module(position=relative.AlibiPosition(n_heads=HEADS)),
+    "relative.RotaryPosition": lambda: module(position=relative.RotaryPosition()),
     "inspection.record_attention": recorded,
     "welcome.mix": lambda: welcome.mix(floats(QUERY, KEY), floats(KEY, D_V)),
 }
@@ -177,7 +200,7 @@ def test_a_module_may_be_made_on_the_device():
 def test_every_public_name_is_run_here():
     public = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (masks, attention, feedforward, heads, positions, norms, inspection, welcome)
+        for module in (masks, attention, feedforward, heads, positions, norms, relative, inspection, welcome)
         for name in module.__all__
     }
     assert {name.partition(",")[0] for name in CALLS} == public - {"feedforward.gated_d_ff"}  # a whole number

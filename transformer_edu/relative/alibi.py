@@ -17,7 +17,7 @@ from .position import Position, check_queries, distances
 __all__ = ["AlibiPosition", "alibi_bias", "alibi_slopes"]
 
 
-def alibi_slopes(n_heads: int) -> Tensor:
+def alibi_slopes(n_heads: int, *, device: torch.device | None = None) -> Tensor:
     """The slope of each head. float32 (heads,).
 
     For n heads, n a power of two, 2^(-8/n), 2^(-16/n), ..., 2^-8. For other numbers, as in the authors' code: the
@@ -33,7 +33,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
     below = 2 ** (n_heads.bit_length() - 1)  # the largest power of two up to n_heads
     slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
     between = [2 ** (-8 * i / (2 * below)) for i in range(1, 2 * below, 2)]
-    return torch.tensor(slopes + between[: n_heads - below])
+    return torch.tensor(slopes + between[: n_heads - below], device=device)
 
 
 def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
@@ -47,7 +47,7 @@ def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.devic
     True
     """
     distance = distances(n_queries, n_keys, device=device).abs()  # (query, key)
-    return -alibi_slopes(n_heads).to(distance.device)[:, None, None] * distance  # (heads, query, key)
+    return -alibi_slopes(n_heads, device=device)[:, None, None] * distance  # (heads, query, key)
 
 
 class AlibiPosition(Position):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import check_choice, check_tensor, shape_text
+from ..errors import check_choice, check_count, check_tensor, shape_text
 from .position import Position
 
 __all__ = ["RotaryPosition", "pairing_order", "rope"]
@@ -56,7 +56,7 @@ def rope(
     return torch.cat([turned, rest], -1) if rest.shape[-1] else turned  # (..., length, d_k)
 
 
-def pairing_order(d_k: int) -> Tensor:
+def pairing_order(d_k: int, *, device: torch.device | None = None) -> Tensor:
     """The columns of an interleaved vector in half-split order: 0, 2, 4, ..., 1, 3, 5, ... int64 (d_k,).
 
     `rope(x[..., order], pairing="half_split")` equals `rope(x, pairing="interleaved")[..., order]`. Queries and keys
@@ -66,7 +66,9 @@ def pairing_order(d_k: int) -> Tensor:
     >>> pairing_order(6).tolist()
     [0, 2, 4, 1, 3, 5]
     """
-    return torch.cat([torch.arange(0, d_k, 2), torch.arange(1, d_k, 2)])
+    check_count("d_k", d_k)
+    columns = torch.arange(d_k, device=device)
+    return torch.cat([columns[0::2], columns[1::2]])
 
 
 def _angles(positions: Tensor, width: int, base: float) -> Tensor:
