@@ -1,4 +1,4 @@
-"""A small training with everything in it that has a state; imports little, since a process is begun to be killed in it."""
+"""A small training with everything in it that has a state; a process is killed in it, so it imports little."""
 
 from __future__ import annotations
 
