@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import EMPTY_ROWS, scaled_dot_product_attention
+from .cache import KeyValueCache
 from .errors import check_choice, check_count, check_divides, check_share, check_tensor, shape_text
 
 __all__ = ["HeadProjection", "MultiHeadAttention", "merge_heads", "multi_head_attention", "repeat_heads", "split_heads"]
@@ -225,6 +226,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         *,
         bias: Tensor | None = None,
+        cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """Returns (output, weights): output (batch, query, d_model), weights (batch, heads, query, key) or None.
@@ -232,7 +234,9 @@ class MultiHeadAttention(nn.Module):
         `query` (batch, query, d_model) attends to `key` (batch, key, d_key_in) and reads `value` (batch, key,
         d_value_in). Without `key` this is self-attention; without `value` the keys' tokens are read.
         `mask` (bool) and `bias` (float, added to the scaled scores) broadcast to (batch, heads, query, key).
+        With a `cache`, self-attention is given its new tokens alone and attends to the earlier ones too.
         """
+        alone = key is None  # self-attention
         key = query if key is None else key
         value = key if value is None else value
         if isinstance(key, Tensor) and key.dtype == torch.bool:
@@ -240,8 +244,12 @@ class MultiHeadAttention(nn.Module):
         for name, x in (("query", query), ("key", key), ("value", value)):
             check_tensor(name, x, dims=("batch", "length", "width"))
         query = self.query_projection(query)  # (batch, heads, query, d_k)
-        key = self.key_projection(key)  # (batch, kv_heads, key, d_k)
-        value = self.value_projection(value)  # (batch, kv_heads, key, d_v)
+        if cache is None or alone:
+            key = self.key_projection(key)  # (batch, kv_heads, key, d_k)
+            value = self.value_projection(value)  # (batch, kv_heads, key, d_v)
+            key, value = (key, value) if cache is None else cache.append(self, key, value)
+        else:
+            key, value = cache.once(self, lambda: (self.key_projection(key), self.value_projection(value)))
         scale = query.shape[-1] ** -0.5 if self.scale is None else self.scale
         if self.position is not None:
             query, key, distance_bias = self.position(query, key, scale=scale)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
+from ..cache import KeyValueCache
 from ..errors import check_tensor
 from ..norms import Residual
 
@@ -60,10 +61,13 @@ class EncoderLayer(nn.Module):
             (self_attention, feed_forward), norms, placement=placement, dropout=dropout
         )
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x (batch, length, d_model); mask bool, broadcastable to (batch, heads, length, length)."""
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, cache: KeyValueCache | None = None) -> Tensor:
+        """x (batch, length, d_model); mask bool, broadcastable to (batch, heads, length, length).
+
+        With a cache x holds the new tokens alone, and the mask has a column for each token so far.
+        """
         check_tensor("x", x, dims=("batch", "length", "d_model"))
-        x = self.self_attention(x, mask=mask)
+        x = self.self_attention(x, mask=mask, **_given(cache))
         return self.feed_forward(x)
 
 
@@ -108,14 +112,28 @@ class DecoderLayer(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None = None, memory_mask: Tensor | None = None
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """x (batch, target, d_model) reads itself under `mask`, memory (batch, source, d_model) under `memory_mask`."""
+        """x (batch, target, d_model) reads itself under `mask`, memory (batch, source, d_model) under `memory_mask`.
+
+        With a cache x holds the new tokens alone, and the mask has a column for each token so far.
+        """
         check_tensor("x", x, dims=("batch", "target", "d_model"))
         check_tensor("memory", memory, dims=("batch", "source", "d_model"))
-        x = self.self_attention(x, mask=mask)
-        x = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.self_attention(x, mask=mask, **_given(cache))
+        x = self.cross_attention(x, memory, mask=memory_mask, **_given(cache))
         return self.feed_forward(x)
+
+
+def _given(cache: KeyValueCache | None) -> dict:
+    """The cache as an argument where there is one: an attention of your own need not know of it otherwise."""
+    return {} if cache is None else {"cache": cache}
 
 
 def _residuals(

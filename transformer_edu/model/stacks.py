@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..cache import KeyValueCache
 from ..errors import check_count, check_share
 
 __all__ = ["Decoder", "Embedding", "Encoder", "Transformer", "build_stack", "run_stack"]
@@ -73,9 +74,9 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(_different(layers))
         self.final_norm = final_norm
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None, *, cache: KeyValueCache | None = None) -> Tensor:
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, mask) if cache is None else layer(x, mask, cache=cache)
         return x if self.final_norm is None else self.final_norm(x)
 
 
@@ -91,10 +92,17 @@ class Decoder(nn.Module):
         self.final_norm = final_norm
 
     def forward(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None = None, memory_mask: Tensor | None = None
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
+        given = {} if cache is None else {"cache": cache}
         for layer in self.layers:
-            x = layer(x, memory, mask, memory_mask)
+            x = layer(x, memory, mask, memory_mask, **given)
         return x if self.final_norm is None else self.final_norm(x)
 
 
@@ -152,11 +160,26 @@ class Transformer(nn.Module):
         return self.encoder(x, source_mask)
 
     def decode(
-        self, target_in: Tensor, memory: Tensor, target_mask: Tensor | None = None, memory_mask: Tensor | None = None
+        self,
+        target_in: Tensor,
+        memory: Tensor,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        *,
+        positions: Tensor | None = None,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """The logits (batch, target, vocab_size) of the token after each of target_in (batch, target)."""
-        x = target_in if self.target_embedding is None else self.target_embedding(target_in)
-        x = self.decoder(x, memory, target_mask, memory_mask)
+        """The logits (batch, target, vocab_size) of the token after each of target_in (batch, target).
+
+        With a cache target_in holds the new tokens alone; they stand behind those that the cache has, unless their
+        `positions` (batch, target) are given.
+        """
+        x = target_in
+        if self.target_embedding is not None:
+            where = {"positions": positions} if positions is not None else {"offset": cache.length} if cache else {}
+            x = self.target_embedding(target_in, **where)
+        given = {} if cache is None else {"cache": cache}
+        x = self.decoder(x, memory, target_mask, memory_mask, **given)
         return x if self.output is None else self.output(x)
 
     def forward(
