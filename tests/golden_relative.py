@@ -52,9 +52,9 @@ def runs(case: Case, compute: Callable[[str, bool], Results]) -> Comparisons:
 
 
 def comparable(leaf: str, mine: Results, golden: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores only where they are allowed: elsewhere each system fills in its own number."""
-    if leaf == "scores" and mine.get("allowed") is not None:
-        allowed = mine["allowed"].broadcast_to(golden.shape)
+    """Scores only where they are allowed: elsewhere each system fills in its own huge negative number."""
+    if leaf == "scores":
+        allowed = golden > -1e4
         return mine["scores"][allowed], golden[allowed]
     return mine[leaf], golden
 
@@ -64,19 +64,30 @@ def leaves(case: Case, tag: str) -> Results:
     return {name: t.clone().requires_grad_(t.is_floating_point()) for name, t in case.group("in", tag).items()}
 
 
-def allowed(case: Case, tag: str, inputs: Results, shape: torch.Size) -> Tensor | None:
-    """The run's mask, True = may attend: the one given, or the causal one where the case speaks of it."""
-    if tag.startswith(("no_mask", "nomask", "unmasked")):
-        return None
+def given_mask(tag: str, inputs: Results) -> Tensor | None:
+    """The run's own mask, True = may attend, with an axis for the heads."""
     mask = first(inputs, "mask", "attn_mask")
-    if mask is not None:
-        mask = mask != 0
-        return mask[:, None] if mask.dim() == 3 else mask
+    if mask is None or re.match("no_?mask|unmasked|none", tag):
+        return None
+    return (mask != 0)[:, None] if mask.dim() == 3 else mask != 0
+
+
+def mask_of(case: Case, tag: str, inputs: Results, shape: torch.Size) -> Tensor | None:
+    """The one given, or the causal one where the case speaks of it."""
+    if first(inputs, "mask", "attn_mask") is not None:
+        return given_mask(tag, inputs)
     causal = case.option("causal", "is_causal")
     if causal is None:
         text = f"{case.name} {tag} {case.description}".lower().replace("_", " ")
         causal = bool(re.search(r"\bcausal\b", text)) and "no mask" not in text
     return distances(*shape[-2:]) <= 0 if causal else None
+
+
+def qkv(inputs: Results) -> list[Tensor]:
+    """Queries, keys and values, by whichever name."""
+    query = first(inputs, "query", "q", "x")
+    key = first(inputs, "key", "k", default=query)
+    return [query, key, first(inputs, "value", "v", default=key)]
 
 
 def attend(
@@ -86,11 +97,12 @@ def attend(
     query, key, bias = prepared
     scores = scale * query @ key.transpose(-2, -1)
     scores = scores if bias is None else scores + bias
-    mask = allowed(case, tag, inputs, scores.shape)
+    mask = mask_of(case, tag, inputs, scores.shape)
     y, attn = scaled_dot_product_attention(
-        query, key, inputs["v"], mask, bias=bias, scale=scale, need_weights=need_weights, **options
+        query, key, qkv(inputs)[2], mask, bias=bias, scale=scale, need_weights=need_weights, **options
     )
-    return {"y": y, "scores": scores} | ({"attn": attn} if need_weights else {}) | gradients(case, y, inputs)
+    results = {"y": y, "scores": scores} | ({"attn": attn} if need_weights else {})
+    return results | gradients(case, y, inputs)
 
 
 def gradients(case: Case, y: Tensor, parameters: Results) -> Results:
@@ -107,16 +119,15 @@ def gradients(case: Case, y: Tensor, parameters: Results) -> Results:
 def shaw(case: Case) -> Comparisons:
     def compute(tag: str, need_weights: bool) -> Results:
         inputs = leaves(case, tag)
-        q, k, table_k = (inputs[name] for name in ("q", "k", "table_k"))
-        table_v = inputs.get("table_v")
+        q, k, v = qkv(inputs)
+        table_k, table_v = inputs["table_k"], inputs.get("table_v")
         clip = (len(table_k) - 1) // 2
-        position = ShawPosition(d_k=q.shape[-1], max_distance=clip, d_v=inputs["v"].shape[-1])
+        position = ShawPosition(d_k=q.shape[-1], max_distance=clip, d_v=v.shape[-1])
         replace_parameters(position, key_table=table_k, value_table=table_v)
-        scale = q.shape[-1] ** -0.5
-        extra = position.values if table_v is not None else None
-        results = attend(
-            case, tag, need_weights, inputs, position(q, k, scale=scale), scale, extra_output=extra
-        )  # fmt: skip
+        scale = case.option("scale", default=q.shape[-1] ** -0.5)
+        prepared = position(q, k, scale=scale)
+        extra_output = None if table_v is None else position.values
+        results = attend(case, tag, need_weights, inputs, prepared, scale, extra_output=extra_output)
         return results | {"index": shaw_index(q.shape[-2], k.shape[-2], clip)}
 
     return runs(case, compute)
@@ -133,14 +144,14 @@ def t5(case: Case) -> Comparisons:
 
     def compute(tag: str, need_weights: bool) -> Results:
         inputs = leaves(case, tag)
-        q, k, table = inputs["q"], inputs["k"], inputs["table"]
+        (q, k, _), table = qkv(inputs), inputs["table"]
         position = T5Position(n_heads=q.shape[1], **options | {"num_buckets": len(table)})
         replace_parameters(position, table=table)
         scale = case.option("scale", default=1.0)
         prepared = position(q, k, scale=scale)
         bucket = t5_bucket(distances(q.shape[-2], k.shape[-2]), **options | {"num_buckets": len(table)})
         results = attend(case, tag, need_weights, inputs, prepared, scale)
-        return results | {"bucket": bucket, "bias": prepared[2][None]}
+        return results | {"bucket": bucket, "bias": prepared[2][None]}  # (1, heads, query, key)
 
     return runs(case, compute)
 
@@ -161,18 +172,13 @@ def alibi(case: Case) -> Comparisons:
 
     def compute(tag: str, need_weights: bool) -> Results:
         inputs = leaves(case, tag)
-        q, k = inputs["q"], inputs["k"]
+        q, k, _ = qkv(inputs)
         n_heads, scale = q.shape[1], case.option("scale", default=q.shape[-1] ** -0.5)
         slopes = alibi_slopes(n_heads)
         by_key = slopes[:, None, None] * torch.arange(k.shape[-2])  # the authors' own bias
+        mine = {"slopes": slopes, "bias_distance": alibi_bias(n_heads, q.shape[-2], k.shape[-2]), "bias_key": by_key}
         prepared = AlibiPosition(n_heads=n_heads)(q, k, scale=scale)
-        if not need_weights and allowed(case, tag, inputs, torch.Size((q.shape[-2], k.shape[-2]))) is not None:
-            prepared = (q, k, by_key)  # under a causal mask the same
-        mids = {"slopes": slopes, "bias_distance": alibi_bias(n_heads, q.shape[-2], k.shape[-2]), "bias_key": by_key}
-        results = attend(case, tag, need_weights, inputs, prepared, scale) | mids
-        if not need_weights:
-            del results["scores"]
-        return results
+        return attend(case, tag, need_weights, inputs, prepared, scale) | mine
 
     return runs(case, compute)
 
@@ -191,14 +197,14 @@ def rotary(case: Case) -> Comparisons:
 
     def compute(tag: str, need_weights: bool) -> Results:
         inputs = leaves(case, tag)
-        x = first(inputs, "x", "q")
+        x = qkv(inputs)[0]
         name = f"{case.name} {tag}"
         pairing = "half_split" if "half" in name or "neox" in name else "interleaved"
         positions = inputs.get("positions")
         if "shifted" in tag:
             positions = torch.arange(x.shape[-2]) + case.option("shift")
         if "x" not in inputs:
-            turned = [rope(inputs[n], positions, pairing=pairing, **options) for n in "qk"]
+            turned = [rope(t, positions, pairing=pairing, **options) for t in qkv(inputs)[:2]]
             scale = case.option("scale", default=x.shape[-1] ** -0.5)
             return attend(case, tag, need_weights, inputs, (*turned, None), scale)
         y = rope(x, positions, pairing=pairing, **options)
@@ -242,16 +248,14 @@ class Given(XLPosition):
 def transformer_xl(case: Case, *, causal: bool) -> Comparisons:
     def compute(tag: str, need_weights: bool) -> Results:
         inputs = leaves(case, tag)
-        query = first(inputs, "query", "x", "q")
-        key = first(inputs, "key", "k", default=query)
-        value = first(inputs, "value", "v", default=key)
+        query, key, value = qkv(inputs)
         module = espnet_module(case.group("w", tag), causal)
         module.position.given = first(inputs, "pos_emb", "pos")
         if "p = 1" in case.description:
             module.dropout = 1.0
-        mask = allowed(case, tag, inputs, torch.Size((query.shape[1], key.shape[1])))
+        mask = given_mask(tag, inputs)
         y, attn = module(query, key, value, mask, need_weights=need_weights)
-        results = {"y": y, "allowed": mask} | ({"attn": attn} if need_weights else {})
+        results = {"y": y} | ({"attn": attn} if need_weights else {})
         results |= middle(module, query, key, value) | {"linear_out": y}
         parameters = {theirs: module.get_parameter(ours) for theirs, ours in NAMES.items()}
         return results | gradients(case, y, inputs | parameters)
