@@ -10,6 +10,7 @@ from sizes import BATCH, D_K, D_MODEL, D_V, HEADS, KEY, QUERY, error_text, few, 
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from transformer_edu.cache import KeyValueCache
 from transformer_edu.heads import MultiHeadAttention
 from transformer_edu.inspection import record_attention
 from transformer_edu.masks import causal_mask, padding_mask
@@ -395,6 +396,10 @@ def test_with_a_cache_the_last_rows_are_those_of_the_whole(name, n_kv_heads):
         output, weights = module(x[:, -n_new:], x, mask=mask[-n_new:], need_weights=True)
         same(output, whole[0][:, -n_new:])
         same(weights, whole[1][:, :, -n_new:])
+    with torch.no_grad():
+        cache = KeyValueCache()
+        steps = [module(x[:, t : t + 2], mask=mask[t : t + 2, : t + 2], cache=cache)[0] for t in range(0, KEY, 2)]
+    same(torch.cat(steps, 1), whole[0])
     one_by_one = [module(x[:, t : t + 1], x[:, : t + 1])[0] for t in range(KEY)]
     same(torch.cat(one_by_one, 1), whole[0])
 

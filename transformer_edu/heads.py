@@ -149,9 +149,9 @@ class MultiHeadAttention(nn.Module):
         output_bias: whether the output projection adds one; as `bias` unless given.
         shared_projections: one small matrix for all heads instead of one for each (see HeadProjection).
         scale: what the dot products are multiplied by; 1 / sqrt(d_k) unless given.
-        position: a scheme of relative positions, for instance `relative.RotaryPosition()`; none unless given. What a
-            scheme is asked, also one of your own, stands in `relative.Position`. Queries that are fewer than the keys
-            are taken for the last ones: the newest tokens, above a cache or a memory.
+        position: a scheme of relative positions, for instance `relative.RotaryPosition()`; none unless given. What
+            attention asks of it stands in `relative.Position`. Queries that are fewer than the keys are taken for
+            the last of them, the newest tokens; a memory of other tokens has no distances, and wants no position.
         dropout: share of the weights set to 0 in training mode.
         empty_rows: "zero" or "uniform", as in `scaled_dot_product_attention`.
 
