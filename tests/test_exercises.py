@@ -45,6 +45,10 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
     wanted += ["heads.split_heads", "heads.merge_heads", "heads.multi_head_attention"]
     wanted += ["feedforward.feed_forward", "feedforward.swiglu"]
     wanted += ["norms.layer_norm", "norms.rms_norm", "norms.residual_block"]
+    wanted += ["positions.sinusoidal_positions", "positions.add_positions", "positions.embed_tokens"]
+    wanted += ["positions.position_ids"]
+    wanted += ["relative.relative_shift", "relative.relative_table", "relative.relative_scores", "relative.shaw_index"]
+    wanted += ["relative.t5_bucket", "relative.alibi_slopes", "relative.alibi_bias", "relative.rope"]
     assert names() == wanted
     assert [load(name).name for name in names()] == wanted
 
@@ -537,3 +541,35 @@ def test_an_input_that_must_be_refused_is_refused_with_one_of_the_errors():
         "It should refuse this input with a clear error (ValueError)"
         in exercise.check(lambda x: 2 * x, quiet=True).message
     )
+
+
+def test_an_input_that_may_be_refused_may_be_refused_with_one_of_the_errors_only():
+    def refusing(error, times=2):
+        def answer(x):
+            if x > 5:
+                raise error("too large")
+            return times * x
+
+        return answer
+
+    mistakes = (*small().mistakes, Mistake("tripled", "You triple it.", lambda x: 3 * x))
+    probe = Probe("x = 7", lambda: (7.0,), edge=True, may_raise=(ValueError,))
+    exercise = small(mistakes=mistakes, probes=(*small().probes, probe))
+    assert exercise.check(lambda x: 2 * x, quiet=True).status == "correct"
+    assert exercise.check(refusing(ValueError), quiet=True).status == "correct"
+    assert exercise.check(refusing(RuntimeError), quiet=True).status == "error"
+    assert exercise.check(lambda x: 2 * min(x, 5), quiet=True).status == "wrong"
+    found = exercise.check(refusing(ValueError, times=3), quiet=True)
+    assert found.mistake == "tripled" and "There may be more" not in found.message
+
+
+def test_what_does_not_matter_in_a_result_is_settled_before_it_is_compared():
+    exercise = small(
+        reference=lambda x: [2 * x, 0.0],
+        settled=lambda args, value: [value[0], 0.0] if isinstance(value, list) and len(value) == 2 else value,
+        results=(Result("double"), Result("rest")),
+        mistakes=(Mistake("squared", "You square it.", lambda x: [x * x, 0.0]),),
+    )
+    assert exercise.check(lambda x: [2 * x, x], quiet=True).status == "correct"
+    assert exercise.check(lambda x: [x * x, x], quiet=True).mistake == "squared"
+    assert exercise.check(lambda x: 2 * x, quiet=True).status == "wrong"

@@ -49,6 +49,8 @@ class Exercise:
     broadcast: a result that broadcasts to the expected shape is accepted.
     alternatives: other right answers.
     at_once: how many mistakes with switches are tried together; those that show on edge probes only are not counted.
+    settled: (arguments, result) -> the result with what does not matter in it as the reference has it; called on every
+        result, whatever it is.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Exercise:
     broadcast: bool = False
     alternatives: Sequence[Callable] = ()
     at_once: int = 3
+    settled: Callable[[tuple, object], object] | None = None
     kept: dict[tuple, Outcome] = field(default_factory=dict, repr=False, compare=False)  # outcomes never change
 
     def check(self, fn: Callable, quiet: bool = False) -> Verdict:
@@ -92,6 +95,8 @@ class Exercise:
     def observed(self, fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome:
         """What `fn` does on `probe`; a result that may broadcast is expanded to the size that is expected."""
         outcome = observe(fn, probe, budget)
+        if self.settled is not None and outcome.error is None:
+            outcome.value = self.settled(probe.make(), outcome.value)
         if self.broadcast and fn is not self.reference and isinstance(outcome.value, Tensor):
             shape = self.outcome(self.reference, list(self.probes).index(probe)).value.shape
             fits = outcome.value.dim() == len(shape) and all(

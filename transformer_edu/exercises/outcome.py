@@ -31,6 +31,7 @@ class Probe:
         gradients: also take the gradient of the first result with respect to every float argument, and ask that it
             be there and finite.
         raises: the reference refuses this input, and so must the reader, with one of these errors.
+        may_raise: the reader may refuse this input with one of these errors, although the reference does not.
         blind_to: switches of the exercise's `compound` that make no difference on this input, which saves work.
     """
 
@@ -39,6 +40,7 @@ class Probe:
     edge: bool = False
     gradients: bool = False
     raises: tuple[type[BaseException], ...] = ()
+    may_raise: tuple[type[BaseException], ...] = ()
     blind_to: tuple[str, ...] = ()
 
 
@@ -53,7 +55,7 @@ class Outcome:
     gradients: tuple[str, ...] = ()  # for each float argument "finite", "not finite" or "none"
     line: str | None = field(default=None, compare=False)  # the reader's own line that raised
     called: bool = field(default=True, compare=False)  # False where the call itself failed: wrong number of arguments
-    refused: bool = False  # raised what the probe asks for
+    refused: bool = False  # raised what the probe asks for, or allows
 
     @property
     def huge(self) -> bool:
@@ -77,7 +79,7 @@ def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome
         return Outcome(hung=True)
     except BaseException as error:  # whatever it is, it is the reader's function that raised it
         line, called = _own_line(error)
-        refused = bool(probe.raises) and isinstance(error, probe.raises)
+        refused = isinstance(error, (*probe.raises, *probe.may_raise))
         return Outcome(error=error, line=line, called=called, refused=refused)
     value = freeze(result)
     gradients = _gradients(result, args, budget or Budget()) if probe.gradients else ()
