@@ -1,0 +1,120 @@
+"""Decoding with a cache: the work of a step is that of its new tokens, and the past is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ..attention import scaled_dot_product_attention
+from ..cache import KeyValueCache
+from ..errors import check_count
+from ..model import Transformer
+from ..positions import position_ids
+
+__all__ = ["CachedStep", "attend_step", "cached_causal_mask", "reorder_cache"]
+
+
+def cached_causal_mask(n_new: int, n_total: int) -> Tensor:
+    """A causal mask for queries that are the last `n_new` of `n_total` positions. bool (n_new, n_total).
+
+    >>> cached_causal_mask(2, 4).int().tolist()
+    [[1, 1, 1, 0], [1, 1, 1, 1]]
+    """
+    check_count("n_new", n_new)
+    check_count("n_total", n_total, least=n_new)
+    query = torch.arange(n_total - n_new, n_total)[:, None]  # (n_new, 1)
+    return torch.arange(n_total) <= query  # (n_new, n_total)
+
+
+def attend_step(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cache: tuple[Tensor, Tensor] | None,
+    rotate: Callable[[Tensor, Tensor], Tensor],
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Causal attention of new tokens, in pieces of any size: (output (batch, heads, new, d_v), the next cache).
+
+    Args:
+        query, key, value: of the new tokens alone, (batch, heads, new, d_k or d_v).
+        cache: None for the first piece, then what the last call returned: rotated keys, and values, of all so far.
+        rotate: (x, positions (new,)) -> x turned by its positions, as `relative.rope`.
+
+    >>> one = torch.ones(1, 1, 1, 2)
+    >>> output, cache = attend_step(one, one, one, None, lambda x, positions: x)
+    >>> output, cache = attend_step(one, one, 3 * one, cache, lambda x, positions: x)
+    >>> output.flatten().tolist(), cache[0].shape[2]
+    ([2.0, 2.0], 2)
+    """
+    past = 0 if cache is None else cache[0].shape[2]
+    positions = torch.arange(past, past + query.shape[2], device=query.device)  # (new,)
+    query, key = rotate(query, positions), rotate(key, positions)
+    if cache is not None:
+        key, value = torch.cat([cache[0], key], 2), torch.cat([cache[1], value], 2)  # (batch, heads, total, d)
+    mask = cached_causal_mask(query.shape[2], key.shape[2]).to(query.device)  # (new, total)
+    output, _ = scaled_dot_product_attention(query, key, value, mask)
+    return output, (key, value)
+
+
+def reorder_cache(cache: list[tuple[Tensor, Tensor]], parents: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """A new cache in which hypothesis i has what `parents[i]` had: a pair (beam, heads, length, d) for each layer.
+
+    >>> old = [(torch.tensor([1.0, 2.0]).view(2, 1, 1, 1), torch.tensor([3.0, 4.0]).view(2, 1, 1, 1))]
+    >>> [(key.flatten().tolist(), value.flatten().tolist()) for key, value in reorder_cache(old, torch.tensor([1, 1]))]
+    [([2.0, 2.0], [4.0, 4.0])]
+    """
+    return [(key[parents], value[parents]) for key, value in cache]
+
+
+class CachedStep:
+    """The next token's logits of a model, at the cost of the new tokens alone: a step for the functions above.
+
+    Args:
+        model: in evaluation mode.
+        source: ids (batch, source); with one row, any number of hypotheses may look at it.
+        source_mask: (batch, 1, 1, source), True = may attend.
+        prompt_mask: bool (batch, length), True = real token, for prompts padded on the left to one length. Each row
+            then counts its positions from its own first token.
+        log_probabilities: answer (batch, vocab_size) log-probabilities, as `beam_search` wants them, and not logits
+            (batch, 1, vocab_size).
+
+    Call it with all tokens so far, as if there were no cache; those that it has seen are not computed again.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        source: Tensor,
+        source_mask: Tensor | None = None,
+        *,
+        prompt_mask: Tensor | None = None,
+        log_probabilities: bool = False,
+    ) -> None:
+        self.model, self.source_mask, self.log_probabilities = model, source_mask, log_probabilities
+        with torch.no_grad():
+            self.memory = model.encode(source, source_mask)
+        self.prompt_mask, self.cache = prompt_mask, KeyValueCache()
+
+    @torch.no_grad()
+    def __call__(self, ids: Tensor) -> Tensor:
+        start, stop = self.cache.length, ids.shape[1]
+        if stop <= start:
+            raise ValueError(f"ids must be longer than the {start} tokens seen so far, got {stop}: begin a new step")
+        if len(self.memory) not in (1, len(ids)):
+            raise ValueError(f"ids must have a row for each of the {len(self.memory)} sources, got {len(ids)}")
+        new = ids[:, start:].to(self.memory.device)
+        mask = cached_causal_mask(stop - start, stop).to(new.device)  # (new, total)
+        positions = None
+        if self.prompt_mask is not None:
+            grown = self.prompt_mask.new_ones(len(ids), stop - self.prompt_mask.shape[1])
+            real = torch.cat([self.prompt_mask, grown], 1)  # (batch, total)
+            mask, positions = mask & real[:, None, None], position_ids(real)[:, start:]
+        memory = self.memory.expand(len(ids), -1, -1)
+        logits = self.model.decode(new, memory, mask, self.source_mask, positions=positions, cache=self.cache)
+        return logits[:, -1].log_softmax(-1) if self.log_probabilities else logits[:, -1:]
+
+    def reorder(self, parents: Tensor) -> None:
+        """Go on with other hypotheses: number i was number `parents[i]`."""
+        self.cache.reorder(parents.to(self.memory.device))
