@@ -234,7 +234,13 @@ def double(x):
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("pre", [-1, 5]), ("post", [-1, 1]), ("normed_residual", [-3, 3]), ("sum_not_normed", [1, 7])],
+    [
+        ("pre", [-1, 5]),
+        ("post", [-1, 1]),
+        ("normed_residual", [-3, 3]),
+        ("sum_not_normed", [1, 7]),
+        ("no_residual", [-1, 1]),
+    ],
 )
 def test_each_mode_by_hand(mode, expected):
     # harvardnlp/annotated-transformer#1: the text says post-norm, the code is pre-norm
@@ -246,6 +252,7 @@ def test_with_a_sublayer_that_adds_nothing_pre_norm_is_the_identity_and_post_nor
     x = tokens()
     assert torch.equal(residual_block(x, torch.zeros_like, plain, "pre"), x)
     assert torch.equal(residual_block(x, torch.zeros_like, plain, "post"), plain(x))
+    assert not residual_block(x, torch.zeros_like, plain, "no_residual").any()  # nothing of x goes on
 
 
 def test_the_normed_residual_is_post_norm_with_its_norms_one_place_too_early():
@@ -281,7 +288,7 @@ def test_the_block_hands_on_what_comes_after_x_and_takes_the_output_of_a_tuple()
     x, memory = tokens(), numbers(BATCH, 5, D, seed=3)
     mask = torch.ones(QUERY, 5, dtype=torch.bool).tril()
     attention = MultiHeadAttention(d_model=D, n_heads=HEADS)
-    for placement in ("pre", "post", "normed_residual", "sum_not_normed"):
+    for placement in ("pre", "post", "normed_residual", "sum_not_normed", "no_residual"):
         block = Residual(norm=LayerNorm(d_model=D), sublayer=attention, placement=placement)
         expected = residual_block(x, lambda y: attention(y, memory, mask=mask)[0], block.norm, placement)
         assert torch.equal(block(x, memory, mask=mask), expected)
@@ -325,10 +332,10 @@ def test_wrong_arguments_are_refused_by_name():
             x[..., 1:]
         ),
         "d_model must be at least 1, got 0": lambda: RMSNorm(d_model=0),
-        "mode must be one of 'pre', 'post', 'normed_residual', 'sum_not_normed', got 'before'": (
+        "mode must be one of 'pre', 'post', 'normed_residual', 'sum_not_normed', 'no_residual', got 'before'": (
             lambda: residual_block(x, double, plain, "before")
         ),
-        "placement must be one of 'pre', 'post', 'normed_residual', 'sum_not_normed', got None": (
+        "placement must be one of 'pre', 'post', 'normed_residual', 'sum_not_normed', 'no_residual', got None": (
             lambda: Residual(norm=plain, sublayer=double, placement=None)
         ),
         "dropout must lie in 0..1, got 2: it is the share of the numbers in the sub-layer's output that are set to 0": (

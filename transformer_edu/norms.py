@@ -25,7 +25,7 @@ from .errors import check_choice, check_count, check_share, check_tensor, shape_
 __all__ = ["LayerNorm", "RMSNorm", "Residual", "layer_norm", "residual_block", "rms_norm"]
 
 PLACEMENTS = ("pre", "post")
-CONFUSIONS = ("normed_residual", "sum_not_normed")  # what people write for the two, kept for comparison
+CONFUSIONS = ("normed_residual", "sum_not_normed", "no_residual")  # written by mistake, kept for comparison
 
 
 # ---------------------------------------------------------------- the norms
@@ -153,8 +153,8 @@ def residual_block(x: Tensor, f: Callable[[Tensor], Tensor], norm: Callable[[Ten
         f: attention or feed-forward, (..., d_model) -> (..., d_model).
         norm: (..., d_model) -> (..., d_model).
         mode: "pre" for x + f(norm(x)), where x itself goes on without a norm, or "post" for norm(x + f(x)).
-            Two confusions of them: "normed_residual" is z + f(z) with z = norm(x), where the norm stands before the
-            sub-layer and x itself does not go on; "sum_not_normed" is norm(x) + f(x).
+            Three confusions of them: "normed_residual" is z + f(z) with z = norm(x), where the norm stands before the
+            sub-layer and x itself does not go on; "sum_not_normed" is norm(x) + f(x); "no_residual" is norm(f(x)).
 
     Raises ValueError for any other mode, and for an `f` that returns another shape than x; TypeError if it returns no
     tensor.
@@ -171,6 +171,8 @@ def residual_block(x: Tensor, f: Callable[[Tensor], Tensor], norm: Callable[[Ten
         return x + _sublayer(f, norm(x))
     if mode == "post":
         return norm(x + _sublayer(f, x))
+    if mode == "no_residual":
+        return norm(_sublayer(f, x))
     normed = norm(x)
     return normed + _sublayer(f, normed if mode == "normed_residual" else x)
 
