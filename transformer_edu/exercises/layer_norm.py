@@ -14,7 +14,19 @@ from torch.nn import functional as F
 
 from .. import norms
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
-from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, alone_wrong, dims, finite_rows, numbers, shaped
+from .norm_parts import (
+    COMMON,
+    DIMENSIONS,
+    HALF,
+    about_axis,
+    alone_wrong,
+    dims,
+    eps_misplaced,
+    finite_rows,
+    numbers,
+    shaped,
+    tokens,
+)
 from .outcome import close
 from .symptoms import Seen
 
@@ -34,6 +46,8 @@ def _centred(x: Tensor, mean: Tensor, centre: str) -> Tensor:
         "reversed": lambda: mean - x,
         "absolute": lambda: (x - mean).abs(),
         "mean_alone": lambda: mean.expand(x.shape),
+        "sum_over_rows": lambda: x - x.sum(-1, keepdim=True) / len(x),
+        "sum_over_second": lambda: x - x.sum(-1, keepdim=True) / x.shape[1],
     }[centre]()
 
 
@@ -50,6 +64,8 @@ def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keep
         "two_less": lambda: deviations.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 2),
         "about_centre": lambda: mean(centred.square()),
         "about_centre_unbiased": lambda: centred.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 1),
+        "about_centre_over_rows": lambda: centred.square().sum(over, keepdim=keepdim) / len(x),
+        "about_centre_over_second": lambda: centred.square().sum(over, keepdim=keepdim) / x.shape[1],
         "about_zero": lambda: mean(x.square()),
         "sum": lambda: deviations.square().sum(over, keepdim=keepdim),
         "sum_about_zero": lambda: x.square().sum(over, keepdim=keepdim),
@@ -61,6 +77,8 @@ def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keep
         "largest": lambda: deviations.abs().amax(over, keepdim=keepdim),
         "deviations_not_squared": lambda: mean(deviations),
         "ones": lambda: torch.ones(()),
+        "over_rows": lambda: deviations.square().sum(over, keepdim=keepdim) / len(x),
+        "over_second": lambda: deviations.square().sum(over, keepdim=keepdim) / x.shape[1],
         "standard_error": lambda: mean(deviations.square()) / x.shape[-1],
     }[spread]()
 
@@ -73,6 +91,7 @@ def _divided(centred: Tensor, spread: Tensor, eps: float, root: str, place: str)
         centred = centred + eps
     inside = {
         "outside": lambda: spread,
+        "root_outside": lambda: spread,
         "missing": lambda: spread,
         "numerator": lambda: spread,
         "beside": lambda: spread,
@@ -93,8 +112,12 @@ def _divided(centred: Tensor, spread: Tensor, eps: float, root: str, place: str)
     }.get(root, inside.sqrt)()
     if place in ("outside", "twice"):
         below = below + eps
+    if place == "root_outside":
+        below = below + eps**0.5
     if place == "clamped_late":
         below = spread.sqrt().clamp(min=eps)
+    if place == "clamped_length":
+        below = (spread * centred.shape[-1]).sqrt().clamp(min=eps) / centred.shape[-1] ** 0.5
     normed = centred / below
     return normed + eps if place == "beside" else normed
 
@@ -108,6 +131,7 @@ def _scaled(normed: Tensor, gamma: Tensor, beta: Tensor, scale: str, shift: str)
         "missing": lambda: normed,
         "before": lambda: normed,
         "added": lambda: normed + gamma,
+        "dot_dropped": lambda: (normed * gamma).sum(-1),
         "dot": lambda: (normed * gamma).sum(-1, keepdim=True),
         "outer": lambda: normed[..., None] * gamma,
     }.get(scale, lambda: normed * gamma)()
@@ -122,8 +146,9 @@ def normalise(
     x: Tensor,
     gamma: Tensor,
     beta: Tensor,
-    eps: float = 1e-5,
+    eps: float | None = None,
     *,
+    default: str = "1e-5",
     axis: str = "last",
     mean_axis: str = "",
     spread_axis: str = "",
@@ -140,7 +165,8 @@ def normalise(
     inputs: str = "kept",
 ) -> object:
     """One wrong implementation of layer norm; with no switch set it is right."""
-    wide = x if precision == "half" else x.float()
+    eps = float(default) if eps is None else eps
+    wide = x.clone() if precision == "half" else x.to(torch.float32, copy=True)
     if roles == "exchanged":
         gamma, beta = beta, gamma
     if scale == "before":
@@ -155,7 +181,9 @@ def normalise(
         gamma *= 1.5
     centred = _centred(wide, mean, centre)
     measured = _spread(wide, centred, dims(x, spread_axis or axis), spread, kept in ("both", "mean_dropped"))
-    normed = _divided(centred, measured, eps, root, place)
+    normed = _divided(mean if form == "mean_divided" else centred, measured, eps, root, place)
+    if form == "mean_divided":
+        normed = wide - normed
     if form == "clipped":
         normed = normed.clamp(-1, 1)
     result = _scaled(normed, gamma, beta, scale, shift).to(x.dtype)
@@ -182,6 +210,8 @@ DROPPED = (
 )
 UNDER_THE_ROOT = "It belongs under the root, added to the variance: sqrt(variance + eps)"
 
+HALF_RIGHT = ("length", "first", "second", "all_but_last", "last_two", "everything")
+
 AXES = (
     *(
         Mistake(DIMENSIONS[axis][0], about_axis("Your mean and your variance run", axis), switches={"axis": axis})
@@ -189,15 +219,24 @@ AXES = (
     ),
     *(
         Mistake(
+            DIMENSIONS[axis][0],
+            about_axis("Your mean and your variance run", axis)
+            + " And eps is not used: where a single number is compared with itself, that is 0 / 0.",
+            switches={"axis": axis, "place": "missing"},
+        )
+        for axis in ("length", "first", "all_but_last")
+    ),
+    *(
+        Mistake(
             f"variance_{DIMENSIONS[axis][0]}",
             about_axis("Your variance runs", axis),
             switches={"spread_axis": axis},
         )
-        for axis in ("length", "all_but_last", "last_two", "everything")
+        for axis in HALF_RIGHT
     ),
     *(
         Mistake(f"mean_{DIMENSIONS[axis][0]}", about_axis("Your mean runs", axis), switches=switches)
-        for axis in ("length", "all_but_last", "last_two", "everything")
+        for axis in HALF_RIGHT
         for switches in ({"mean_axis": axis}, {"mean_axis": axis, "spread": "about_centre"})
     ),
     *each(
@@ -240,6 +279,12 @@ CENTRES = (
         {"centre": "added", "spread": "about_centre"},
     ),
     *each(
+        "parentheses_missing",
+        "You divide the mean alone by the standard deviation, and subtract that from x: it is the whole difference, (x "
+        "- mean), that is divided. Parentheses are missing.",
+        {"form": "mean_divided"},
+    ),
+    *each(
         "median_subtracted",
         "You subtract the median: the centre of a token here is its mean.",
         {"centre": "median"},
@@ -279,14 +324,33 @@ CENTRES = (
 SPREADS = (
     *each(
         "unbiased",
-        "Your variance divides by d_model - 1, as var and std do by themselves. Layer norm divides by d_model: "
-        "unbiased=False (or correction=0).",
+        "Your variance divides by one less than the number of values, as var and std do by themselves. Layer norm "
+        "divides by their number, d_model: unbiased=False (or correction=0).",
         {"spread": "unbiased"},
+        {"spread": "about_centre_unbiased"},
     ),
     *each(
         "two_less",
         "Your variance divides by d_model - 2: it must be the mean of the squared deviations, over d_model.",
         {"spread": "two_less"},
+    ),
+    *each(
+        "wrong_count",
+        "You divide a sum over the columns by len(x), which is the size of the first axis: the number of columns is "
+        "x.shape[-1].",
+        {"spread": "over_rows"},
+        {"centre": "sum_over_rows"},
+        {"centre": "sum_over_rows", "spread": "about_centre"},
+        {"centre": "sum_over_rows", "spread": "about_centre_over_rows"},
+    ),
+    *each(
+        "wrong_count",
+        "You divide a sum over the columns by x.shape[1], which counts the columns only where x has two axes: their "
+        "number is x.shape[-1].",
+        {"spread": "over_second"},
+        {"centre": "sum_over_second"},
+        {"centre": "sum_over_second", "spread": "about_centre"},
+        {"centre": "sum_over_second", "spread": "about_centre_over_second"},
     ),
     *each(
         "sum_of_squares",
@@ -348,6 +412,12 @@ SPREADS = (
         {"spread": "deviations_not_squared"},
     ),
     *each(
+        "not_normalised",
+        "Nothing is normalised: x is only multiplied by gamma and beta is added. Subtract the mean first, and divide "
+        "by sqrt(variance + eps).",
+        {"spread": "ones", "place": "missing", "centre": "none"},
+    ),
+    *each(
         "not_scaled",
         "You subtract the mean and divide by nothing: the spread of the token stays what it was. Divide by "
         "sqrt(variance + eps).",
@@ -355,8 +425,7 @@ SPREADS = (
     ),
     *each(
         "standard_error",
-        "You divide by sqrt(variance / d_model), the standard error of the mean: the variance is divided by d_model "
-        "once too often.",
+        "You divide by sqrt(variance / d_model), the standard error of the mean: d_model is used once too often.",
         {"spread": "standard_error"},
     ),
     *each(
@@ -400,11 +469,15 @@ ROOTS = (
     ),
 )
 
+EPS_UNUSED = (
+    "The argument eps does not enter: you use a number of your own in its place, or treat a spread of 0 as a special "
+    f"case. {UNDER_THE_ROOT}."
+)
+
 EPS = (
     *each(
         "eps_outside",
-        f"You add eps to the standard deviation, outside the root. {UNDER_THE_ROOT}. The two differ where the variance "
-        "is small.",
+        f"You add eps to the root and not under it. {UNDER_THE_ROOT}. The two differ where the variance is small.",
         {"place": "outside"},
         edge=True,
     ),
@@ -416,14 +489,20 @@ EPS = (
     ),
     *each(
         "eps_fixed",
-        "You do not use the argument eps, but a number of your own: use the argument, whatever it is.",
+        EPS_UNUSED,
         *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1e-8", "fixed_1e-12"),
         edge=True,
     ),
     *each(
         "eps_as_minimum",
         f"You use eps as the least value of the variance or of its root (clamp, max). {UNDER_THE_ROOT}.",
-        *switch("place", "clamped", "clamped_late"),
+        *switch("place", "clamped", "clamped_late", "clamped_length"),
+        edge=True,
+    ),
+    *each(
+        "eps_default",
+        "Where eps is left out, yours is not 1e-5: give the argument that default.",
+        *switch("default", "1e-6", "1e-8", "1e-12", "1e-3", "0"),
         edge=True,
     ),
     *each(
@@ -436,10 +515,12 @@ EPS = (
         "eps_above",
         f"You add eps to the numerator, x - mean, which prevents nothing. {UNDER_THE_ROOT}.",
         {"place": "numerator"},
+        edge=True,
     ),
     *each(
         "eps_beside",
-        f"You add eps to the result of the division, which prevents nothing. {UNDER_THE_ROOT}.",
+        "You add eps to the result of the division, which prevents nothing (are parentheses missing around the "
+        f"denominator?). {UNDER_THE_ROOT}.",
         {"place": "beside"},
         edge=True,
     ),
@@ -447,6 +528,7 @@ EPS = (
         "eps_subtracted",
         f"You subtract eps from the variance. {UNDER_THE_ROOT}.",
         {"place": "subtracted"},
+        edge=True,
     ),
     *each(
         "eps_squared",
@@ -458,6 +540,7 @@ EPS = (
         "eps_squared",
         f"You add the root of eps. {UNDER_THE_ROOT}, as it is.",
         {"place": "root"},
+        {"place": "root_outside"},
     ),
     *each(
         "eps_multiplied",
@@ -606,13 +689,15 @@ AFFINE = (
         "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
         "gamma multiplies each column by itself, with *.",
         {"scale": "dot"},
+        {"scale": "dot_dropped"},
         {"scale": "dot", "shift": "missing"},
+        {"scale": "dot_dropped", "shift": "missing"},
     ),
     *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
 )
 
 FORMS = (
-    *each("input_returned", "You return x as it came.", {"form": "input"}),
+    *each("input_returned", "You return x as it came.", {"form": "input"}, alone=True),
     *each(
         "residual_added",
         "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
@@ -627,11 +712,19 @@ FORMS = (
         "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
     ),
     *each(
-        "statistics_returned", "You return the mean and the variance: return the normalised x.", {"form": "statistics"}
+        "statistics_returned",
+        "You return the mean and the variance: return the normalised x.",
+        {"form": "statistics"},
+        alone=True,
     ),
-    *each("statistics_returned", "You return the variance: return the normalised x.", {"form": "spread"}),
-    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}),
-    *each("first_row_alone", "You return the first row or sequence alone: all are asked for.", {"form": "first_row"}),
+    *each("statistics_returned", "You return the variance: return the normalised x.", {"form": "spread"}, alone=True),
+    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}, alone=True),
+    *each(
+        "first_row_alone",
+        "You return the first row or sequence alone: all are asked for.",
+        {"form": "first_row"},
+        alone=True,
+    ),
     *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
     *each("softmax_after", "You apply a softmax at the end: layer norm has none.", {"form": "softmax"}),
     *each(
@@ -647,14 +740,29 @@ FORMS = (
     ),
     *each(
         "statistics_in_half",
-        "With float16 you compute the squares in float16, where numbers end at 65504: the square of 300 is inf "
-        "already, and the result is 0. Convert first, x.float(), and convert back at the end.",
+        "With float16 your variance is a float16 too, where numbers end at 65504: the square of 300 does not fit. "
+        "Convert first, x.float(), and convert back at the end.",
         {"precision": "half"},
         edge=True,
     ),
 )
 
-LAYER_MISTAKES = (*SPREADS, *EPS, *ROOTS, *AXES, *CENTRES, *AFFINE, *FORMS)
+WITH_TORCH = (
+    Mistake(
+        "over_sequence",
+        "F.layer_norm normalises over all the axes that its second argument names: it must be the last alone, "
+        "x.shape[-1:].",
+        wrong=lambda x, gamma, beta, eps=1e-5: F.layer_norm(x.float(), x.shape[1:], gamma.float(), beta.float(), eps),
+    ),
+    Mistake(
+        "over_everything",
+        "F.layer_norm normalises over all the axes that its second argument names: it must be the last alone, "
+        "x.shape[-1:].",
+        wrong=lambda x, gamma, beta, eps=1e-5: F.layer_norm(x.float(), x.shape, gamma.float(), beta.float(), eps),
+    ),
+)
+
+LAYER_MISTAKES = (*WITH_TORCH, *SPREADS, *EPS, *ROOTS, *AXES, *CENTRES, *AFFINE, *FORMS)
 
 
 # ---------------------------------------------------------------- symptoms and probes
@@ -687,10 +795,6 @@ def _affine_off(seen: Seen) -> bool:
     )
 
 
-def _x(*shape: int, seed: int) -> Tensor:
-    return numbers(*shape, seed=seed) * 1.5 + 0.5
-
-
 def _parameters(width: int, plain: bool) -> tuple[Tensor, Tensor]:
     if plain:
         return torch.ones(width), torch.zeros(width)
@@ -713,7 +817,7 @@ def _without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
     return lambda: make()[:-1]
 
 
-LARGE_MEAN = "numbers around 10000"
+LARGE_MEAN = "numbers around 60000"
 
 LAYER_NORM = Exercise(
     name="norms.layer_norm",
@@ -722,11 +826,11 @@ LAYER_NORM = Exercise(
     probes=(
         Probe("x = [[3, 1, 0, 0]], " + PLAIN, _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0]]), plain=True)),
         Probe("x = [[3, 1, 0, 0]], gamma and beta of all kinds", _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0]]))),
-        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: _x(2, 3, 4, seed=1), plain=True)),
-        Probe("x of shape (2, 3, 4), gamma and beta of all kinds", _given(lambda: _x(2, 3, 4, seed=2))),
-        Probe("x of shape (4, 4), gamma and beta of all kinds", _given(lambda: _x(4, 4, seed=3))),
-        Probe("x of shape (3, 2, 5), gamma and beta of all kinds", _given(lambda: _x(3, 2, 5, seed=4))),
-        Probe("x of shape (1, 1, 6), gamma and beta of all kinds", _given(lambda: _x(1, 1, 6, seed=5))),
+        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: tokens(2, 3, 4, seed=87), plain=True)),
+        Probe("x of shape (2, 3, 4), gamma and beta of all kinds", _given(lambda: tokens(2, 3, 4, seed=226))),
+        Probe("x of shape (4, 4), gamma and beta of all kinds", _given(lambda: tokens(4, 4, seed=1))),
+        Probe("x of shape (3, 2, 5), gamma and beta of all kinds", _given(lambda: tokens(3, 2, 5, seed=386))),
+        Probe("x of shape (1, 1, 6), gamma and beta of all kinds", _given(lambda: tokens(1, 1, 6, seed=26))),
         Probe(
             "x = [[3, 1, 0, 0], [0.3, 0.1, -0.2, 0]], eps 0.5",
             _given(lambda: torch.tensor([[3.0, 1.0, 0.0, 0.0], [0.3, 0.1, -0.2, 0.0]]), eps=0.5),
@@ -744,8 +848,8 @@ LAYER_NORM = Exercise(
             edge=True,
         ),
         Probe(
-            f"x = [[10000, 10001, 9999, 10002]], {LARGE_MEAN}",
-            _given(lambda: torch.tensor([[10000.0, 10001.0, 9999.0, 10002.0]])),
+            f"x = [[60000, 60100, 59900, 60203]], {LARGE_MEAN}",
+            _given(lambda: torch.tensor([[60000.0, 60100.0, 59900.0, 60203.0]])),
             edge=True,
         ),
         Probe(
@@ -774,7 +878,7 @@ LAYER_NORM = Exercise(
             "eps_misplaced",
             "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a "
             f"variance as small as eps. {UNDER_THE_ROOT}.",
-            alone_wrong("eps 0.5", "around 0.001", "all numbers equal"),
+            eps_misplaced,
         ),
         Symptom(
             "gamma_and_beta_misused",
@@ -784,8 +888,9 @@ LAYER_NORM = Exercise(
         ),
         Symptom(
             "mean_not_zero",
-            "With gamma all 1 and beta all 0 each token should come out with mean 0, and yours do not: subtract the "
-            "mean over the last axis, and nothing else.",
+            "With gamma all 1 and beta all 0 each token should come out with mean 0, and yours do not: the mean "
+            "over the last axis must be subtracted, and nothing but gamma and beta may change the numbers after the "
+            "division.",
             _means_off,
         ),
         Symptom(

@@ -12,7 +12,20 @@ from .exercise import Probe, Symptom
 from .outcome import Outcome, same_outcome
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
-__all__ = ["COMMON", "DIMENSIONS", "about_axis", "alone_wrong", "dims", "finite_rows", "numbers", "shaped", "wrong_on"]
+__all__ = [
+    "COMMON",
+    "DIMENSIONS",
+    "about_axis",
+    "alone_wrong",
+    "dims",
+    "eps_misplaced",
+    "finite_rows",
+    "numbers",
+    "rounded",
+    "shaped",
+    "tokens",
+    "wrong_on",
+]
 
 HALF = "in float16"
 
@@ -20,6 +33,11 @@ HALF = "in float16"
 def numbers(*shape: int, seed: int) -> Tensor:
     """The same random numbers of this shape in every run."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def tokens(*shape: int, seed: int) -> Tensor:
+    """Random tokens. With the seeds in use, nothing that a wrong axis may run over has next to no spread by chance."""
+    return numbers(*shape, seed=seed) * 1.5 + 0.5
 
 
 # ---------------------------------------------------------------- axes
@@ -90,14 +108,36 @@ def wrong_on(seen: Seen) -> list[tuple[Probe, Outcome, Outcome]]:
     return [(p, e, g) for p, e, g in seen if not same_outcome(e, g)]
 
 
+def _narrower(expected: Outcome, given: Outcome) -> bool:
+    """Whether the result has a dtype of fewer digits than is expected."""
+    a, b = expected.value, given.value
+    return isinstance(a, Tensor) and isinstance(b, Tensor) and b.element_size() < a.element_size()
+
+
+def rounded(seen: Seen) -> bool:
+    """Whether every ordinary number is nearly right, and has no more digits than float16 or bfloat16."""
+    found = [(e.value, g.value) for p, e, g in seen if not p.edge]
+    if any(not isinstance(b, Tensor) or b.shape != a.shape or b.dtype != a.dtype for a, b in found):
+        return False
+    short = any(
+        all(torch.equal(b, b.to(dtype).to(b.dtype)) for _, b in found) for dtype in (torch.half, torch.bfloat16)
+    )
+    near = all(((a - b).abs() <= 0.03 * (1 + a.abs())).all() for a, b in found)
+    return short and near and not right_on_core(seen)
+
+
 def alone_wrong(*parts: str) -> Callable[[Seen], bool]:
-    """Whether only probes are wrong whose description contains one of `parts`, and nothing raises there."""
+    """Whether a number is wrong on probes whose description contains one of `parts`, and on no other."""
 
     def shows(seen: Seen) -> bool:
         wrong = wrong_on(seen)
-        return bool(wrong) and all(
-            any(part in p.says for part in parts) and g.error is None and isinstance(g.value, Tensor) and not g.changed
-            for p, _, g in wrong
+        return (
+            bool(wrong)
+            and all(
+                any(part in p.says for part in parts) and isinstance(g.value, Tensor) and not g.changed
+                for p, _, g in wrong
+            )
+            and not any(_narrower(e, g) for _, e, g in seen)
         )
 
     return shows
@@ -109,7 +149,12 @@ def finite_rows(seen: Seen, plain: str) -> list[Tensor]:
     for probe, expected, given in seen:
         if not probe.edge and plain in probe.says:
             y = given.value
-            if not isinstance(y, Tensor) or y.shape != expected.value.shape or not y.is_floating_point():
+            if (
+                given.changed
+                or not isinstance(y, Tensor)
+                or y.shape != expected.value.shape
+                or not y.is_floating_point()
+            ):
                 return []
             if not y.isfinite().all():
                 return []
@@ -126,6 +171,12 @@ def _eps_required(seen: Seen) -> bool:
 
 def _nan_where_equal(seen: Seen) -> bool:
     return right_on_core(seen) and any(not_finite(g) for p, _, g in seen if "all numbers equal" in p.says)
+
+
+def eps_misplaced(seen: Seen) -> bool:
+    """Whether numbers are wrong where eps matters, and where it is large in any case."""
+    large = [same_outcome(e, g) for p, e, g in seen if "eps 0.5" in p.says]
+    return not any(large) and alone_wrong("eps 0.5", "around 0.001", "all numbers equal")(seen)
 
 
 COMMON = (
@@ -145,9 +196,21 @@ COMMON = (
         _nan_where_equal,
     ),
     Symptom(
+        "eps_default",
+        "It is right where eps is given, and wrong where eps is left out: its default is not the one that is asked "
+        "for.",
+        alone_wrong("eps left out"),
+    ),
+    Symptom(
+        "rounded",
+        "Your numbers are nearly right, and have no more digits than a float16 or a bfloat16: something is converted "
+        "on the way (half, bfloat16). Compute in float32.",
+        rounded,
+    ),
+    Symptom(
         "half_precision",
         "It is right in float32, and wrong in float16, where numbers end at 65504 and have three digits: the square of "
-        "300 is inf already. Convert first, x.float(), compute everything, and convert back at the end.",
+        "300 does not fit. Convert first, x.float(), compute everything, and convert back at the end.",
         alone_wrong(HALF),
     ),
 )

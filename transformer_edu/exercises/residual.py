@@ -97,6 +97,10 @@ def combine(
     return result
 
 
+def _with_own_norm(x: Tensor, f: Function, norm: Function, mode: str) -> object:
+    return combine(x, f, lambda y: F.layer_norm(y, y.shape[-1:]), mode)
+
+
 # ---------------------------------------------------------------- the gallery
 NO_RESIDUAL = "The residual is missing: x itself does not go on, and where f gives 0 nothing is left of it."
 ADDED = "What f gives is added to x, not {}."
@@ -113,7 +117,7 @@ KNOWN = {  # a formula: a name for it, and what is to be said of it in mode "pre
     "norm(norm(x))": ("without_f", "The sub-layer f does not enter.", "The sub-layer f does not enter."),
     "norm(x) + f(norm(x))": (
         "normed_residual",
-        "The residual must be x itself, as it came: only f gets the normed one. (Is x overwritten, x = norm(x)?)",
+        "The residual must be x itself, as it came: only f gets the normed one. Is x overwritten, x = norm(x)?",
         "The norm stands before f, and the sum is not normalised.",
     ),
     "norm(x) + f(x)": (
@@ -139,7 +143,7 @@ KNOWN = {  # a formula: a name for it, and what is to be said of it in mode "pre
     "norm(norm(x) + f(norm(x)))": (
         "normed_twice",
         "Norms stand in two places: only f gets a normed x.",
-        "Norms stand in two places: only the sum is normalised. (Is x overwritten, x = norm(x)?)",
+        "Norms stand in two places: only the sum is normalised. Is x overwritten, x = norm(x)?",
     ),
     "x * f(norm(x))": ("multiplied", ADDED.format("multiplied by it"), ADDED.format("multiplied by it")),
     "norm(x * f(x))": ("multiplied", ADDED.format("multiplied by it"), ADDED.format("multiplied by it")),
@@ -188,20 +192,31 @@ def _mode_ignored(formula: str) -> str:
 MISTAKES = (
     *each(
         "mode_ignored",
-        f'You compute {PRE} in both modes, which is pre-norm. Mode "post" must end with the norm: {POST}. (Does the '
-        "comparison of mode ever come out as you think?)",
+        f'You compute {PRE} in both modes, which is pre-norm. Mode "post" must end with the norm: {POST}. Does the '
+        "comparison of mode come out as you think?",
         {"post": PRE},
     ),
     *each(
         "mode_ignored",
-        f'You compute {POST} in both modes, which is post-norm. Mode "pre" must leave x without a norm: {PRE}. (Does '
-        "the comparison of mode ever come out as you think?)",
+        f'You compute {POST} in both modes, which is post-norm. Mode "pre" must leave x without a norm: {PRE}. Does '
+        "the comparison of mode come out as you think?",
         {"pre": POST},
     ),
     *each(
         "modes_exchanged",
         f'The modes are exchanged: "pre" (the norm before f) is {PRE}, "post" (the norm after the sum) is {POST}.',
         {"pre": POST, "post": PRE},
+    ),
+    *each(
+        "f_and_norm_exchanged",
+        "f and norm have changed places: the second argument is the sub-layer f, the third is the norm.",
+        {"pre": "x + norm(f(x))", "post": "f(x + norm(x))"},
+    ),
+    Mistake(
+        "own_norm",
+        "You use a layer norm of your own in place of the argument norm, which may be another one, with parameters "
+        "that it has learnt: call norm(...).",
+        wrong=_with_own_norm,
     ),
     *(
         Mistake(_name_of_both(formula), _mode_ignored(formula), switches={"pre": formula, "post": formula})
@@ -262,11 +277,15 @@ def _same_in_both_modes(seen: Seen) -> bool:
 
 
 def _right_in(mode: str) -> Callable[[Seen], bool]:
-    """Whether this mode is right on every probe, and the other on none."""
+    """Whether this mode is right on every probe, and the other is not, and nothing raises."""
 
     def shows(seen: Seen) -> bool:
-        right = [(p.make()[3], same_value(e.value, g.value) and g.error is None and not g.changed) for p, e, g in seen]
-        return all(ok == (m == mode) for m, ok in right)
+        right = [(p.make()[3] == mode, same_value(e.value, g.value) and not g.changed) for p, e, g in seen]
+        return (
+            all(g.error is None and isinstance(g.value, Tensor) for _, _, g in seen)
+            and all(ok for this, ok in right if this)
+            and not all(ok for this, ok in right if not this)
+        )
 
     return shows
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .. import norms
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
-from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, alone_wrong, dims, finite_rows, numbers, shaped
+from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, dims, eps_misplaced, finite_rows, numbers, shaped, tokens
 from .outcome import close
 from .symptoms import Seen
 
@@ -34,6 +34,9 @@ def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool) -> Ten
         "absolute": lambda: mean(x.abs()),
         "square_of_absolute": lambda: mean(x.abs()).square(),
         "square_of_largest": lambda: x.abs().amax(over, keepdim=keepdim).square(),
+        "largest": lambda: x.abs().amax(over, keepdim=keepdim),
+        "over_rows": lambda: x.square().sum(over, keepdim=keepdim) / len(x),
+        "over_second": lambda: x.square().sum(over, keepdim=keepdim) / x.shape[1],
         "sum_absolute": lambda: x.abs().sum(over, keepdim=keepdim).square(),
         "root_of_sum": lambda: (x.square().sum(over, keepdim=keepdim).sqrt() / x.shape[-1]).square(),
         "ones": lambda: torch.ones(()),
@@ -49,6 +52,7 @@ def _divided(x: Tensor, size: Tensor, eps: float, root: str, place: str) -> Tens
         x = x + eps
     inside = {
         "outside": lambda: size,
+        "root_outside": lambda: size,
         "missing": lambda: size,
         "numerator": lambda: size,
         "beside": lambda: size,
@@ -67,16 +71,21 @@ def _divided(x: Tensor, size: Tensor, eps: float, root: str, place: str) -> Tens
     }.get(root, inside.sqrt)()
     if place in ("outside", "twice"):
         below = below + eps
+    if place == "root_outside":
+        below = below + eps**0.5
     if place == "clamped_late":
         below = size.sqrt().clamp(min=eps)
+    if place == "clamped_length":
+        below = (size * x.shape[-1]).sqrt().clamp(min=eps) / x.shape[-1] ** 0.5
     return x / below + (eps if place == "beside" else 0)
 
 
 def normalise(
     x: Tensor,
     gamma: Tensor,
-    eps: float = 1e-6,
+    eps: float | None = None,
     *,
+    default: str = "1e-6",
     axis: str = "last",
     kept: str = "yes",
     centre: str = "none",
@@ -89,14 +98,15 @@ def normalise(
     inputs: str = "kept",
 ) -> object:
     """One wrong implementation of RMS norm; with no switch set it is right."""
-    wide = x if precision == "half" else x.float()
+    eps = float(default) if eps is None else eps
+    wide = x.clone() if precision == "half" else x.to(torch.float32, copy=True)
     if scale == "before":
         wide = wide * gamma
     over = dims(x, axis)
     above = wide - wide.mean(over, keepdim=True) if centre in ("both", "above") else wide
     below = wide - wide.mean(over, keepdim=True) if centre == "both" else wide
     if precision == "half_square":
-        below = x
+        below = x.clone()
     measured = _measured(below, over, size, kept == "yes")
     if form == "absolute":
         above = above.abs()
@@ -115,6 +125,7 @@ def normalise(
         "before": lambda: normed,
         "added": lambda: normed + weights,
         "dot": lambda: (normed * weights).sum(-1, keepdim=True),
+        "dot_dropped": lambda: (normed * weights).sum(-1),
     }.get(scale, lambda: normed * weights)()
     result = result.to(x.dtype)
     return {
@@ -161,6 +172,18 @@ RMS_MISTAKES = (
         {"size": "sum", "place": "missing"},
     ),
     *each(
+        "wrong_count",
+        "You divide the sum of the squares by len(x), which is the size of the first axis: the number of columns is "
+        "x.shape[-1].",
+        {"size": "over_rows"},
+    ),
+    *each(
+        "wrong_count",
+        "You divide the sum of the squares by x.shape[1], which counts the columns only where x has two axes: their "
+        "number is x.shape[-1].",
+        {"size": "over_second"},
+    ),
+    *each(
         "one_less",
         "You divide the sum of the squares by d_model - 1: no mean is subtracted, so it is d_model.",
         {"size": "one_less"},
@@ -191,6 +214,7 @@ RMS_MISTAKES = (
         "divided_by_largest",
         "You divide by the largest absolute value: it must be the root of the mean of the squares.",
         {"size": "square_of_largest"},
+        {"size": "largest", "root": "none"},
     ),
     *each(
         "mean_outside_the_root",
@@ -230,7 +254,7 @@ RMS_MISTAKES = (
     # eps
     *each(
         "eps_outside",
-        f"You add eps outside the root. {UNDER_THE_ROOT}. The two differ where the numbers are small.",
+        f"You add eps to the root and not under it. {UNDER_THE_ROOT}. The two differ where the numbers are small.",
         {"place": "outside"},
         edge=True,
     ),
@@ -242,14 +266,21 @@ RMS_MISTAKES = (
     ),
     *each(
         "eps_fixed",
-        "You do not use the argument eps, but a number of your own: use the argument, whatever it is.",
-        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1e-8", "fixed_1e-12"),
+        "The argument eps does not enter: you use a number of your own in its place (or torch's, which takes its own "
+        f"where none is given), or treat a token of zeros as a special case. {UNDER_THE_ROOT}.",
+        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1.1920929e-7", "fixed_1e-8", "fixed_1e-12"),
+        edge=True,
+    ),
+    *each(
+        "eps_default",
+        "Where eps is left out, yours is not 1e-6: give the argument that default.",
+        *switch("default", "1e-5", "1e-8", "1e-12", "1e-3", "0"),
         edge=True,
     ),
     *each(
         "eps_as_minimum",
         f"You use eps as the least value of the mean square or of its root (clamp, max). {UNDER_THE_ROOT}.",
-        *switch("place", "clamped", "clamped_late"),
+        *switch("place", "clamped", "clamped_late", "clamped_length"),
         edge=True,
     ),
     *each(
@@ -266,7 +297,8 @@ RMS_MISTAKES = (
     ),
     *each(
         "eps_beside",
-        f"You add eps to the result of the division, which prevents nothing. {UNDER_THE_ROOT}.",
+        "You add eps to the result of the division, which prevents nothing (are parentheses missing around the "
+        f"denominator?). {UNDER_THE_ROOT}.",
         {"place": "beside"},
         edge=True,
     ),
@@ -277,7 +309,12 @@ RMS_MISTAKES = (
         edge=True,
     ),
     *each("eps_squared", f"You add the square of eps. {UNDER_THE_ROOT}, as it is.", {"place": "squared"}, edge=True),
-    *each("eps_squared", f"You add the root of eps. {UNDER_THE_ROOT}, as it is.", {"place": "root"}),
+    *each(
+        "eps_squared",
+        f"You add the root of eps. {UNDER_THE_ROOT}, as it is.",
+        {"place": "root"},
+        {"place": "root_outside"},
+    ),
     *each(
         "one_added",
         "You add 1 to the mean square in place of eps, so tokens come out too small.",
@@ -335,10 +372,11 @@ RMS_MISTAKES = (
         "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
         "gamma multiplies each column by itself, with *.",
         {"scale": "dot"},
+        {"scale": "dot_dropped"},
     ),
     *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
     # what is returned, and what becomes of the inputs
-    *each("input_returned", "You return x as it came.", {"form": "input"}),
+    *each("input_returned", "You return x as it came.", {"form": "input"}, alone=True),
     *each(
         "residual_added",
         "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
@@ -347,12 +385,20 @@ RMS_MISTAKES = (
     *each(
         "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
     ),
-    *each("size_returned", "You return the mean of squares: return the normalised x.", {"form": "size"}),
+    *each("size_returned", "You return the mean of squares: return the normalised x.", {"form": "size"}, alone=True),
     *each(
-        "size_returned", "You return the root of the mean square: return the normalised x.", {"form": "root_of_size"}
+        "size_returned",
+        "You return the root of the mean square: return the normalised x.",
+        {"form": "root_of_size"},
+        alone=True,
     ),
-    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}),
-    *each("first_row_alone", "You return the first row or sequence alone: all are asked for.", {"form": "first_row"}),
+    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}, alone=True),
+    *each(
+        "first_row_alone",
+        "You return the first row or sequence alone: all are asked for.",
+        {"form": "first_row"},
+        alone=True,
+    ),
     *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
     *each("softmax_after", "You apply a softmax at the end: RMS norm has none.", {"form": "softmax"}),
     *each(
@@ -378,8 +424,9 @@ RMS_MISTAKES = (
     ),
     *each(
         "square_in_half",
-        "With float16 you compute the squares in float16, where numbers end at 65504 and below 0.00006 lose their "
-        "digits: 300 squared is inf, and the result 0; 0.0001 squared is 0. Convert first, x.float(), then square.",
+        "With float16 you keep the mean of the squares in float16, where numbers end at 65504 and nothing lies between "
+        "0 and 0.00000006: the square of 300 does not fit, and that of 0.0001 is 0. Convert first, x.float(), then "
+        "square.",
         *switch("precision", "half_square", "half"),
         edge=True,
     ),
@@ -408,10 +455,6 @@ def _gamma_off(seen: Seen) -> bool:
     )
 
 
-def _x(*shape: int, seed: int) -> Tensor:
-    return numbers(*shape, seed=seed) + 1.0
-
-
 def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e-6) -> Callable[[], tuple]:
     """Fresh arguments with this x."""
 
@@ -434,11 +477,11 @@ RMS_NORM = Exercise(
     probes=(
         Probe("x = [[3, 4, 0, 0]], " + PLAIN, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]), plain=True)),
         Probe("x = [[3, 4, 0, 0]], " + KINDS, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]))),
-        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: _x(2, 3, 4, seed=1), plain=True)),
-        Probe("x of shape (2, 3, 4), " + KINDS, _given(lambda: _x(2, 3, 4, seed=2))),
-        Probe("x of shape (4, 4), " + KINDS, _given(lambda: _x(4, 4, seed=3))),
-        Probe("x of shape (3, 2, 5), " + KINDS, _given(lambda: _x(3, 2, 5, seed=4))),
-        Probe("x of shape (1, 1, 6), " + KINDS, _given(lambda: _x(1, 1, 6, seed=5))),
+        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: tokens(2, 3, 4, seed=87), plain=True)),
+        Probe("x of shape (2, 3, 4), " + KINDS, _given(lambda: tokens(2, 3, 4, seed=226))),
+        Probe("x of shape (4, 4), " + KINDS, _given(lambda: tokens(4, 4, seed=1))),
+        Probe("x of shape (3, 2, 5), " + KINDS, _given(lambda: tokens(3, 2, 5, seed=386))),
+        Probe("x of shape (1, 1, 6), " + KINDS, _given(lambda: tokens(1, 1, 6, seed=26))),
         Probe("x = [[1, -1, 2, -2]], " + KINDS, _given(lambda: torch.tensor([[1.0, -1.0, 2.0, -2.0]]))),
         Probe(
             "x = [[3, 4, 0, 0], [0.3, 0.1, -0.2, 0]], eps 0.5",
@@ -472,7 +515,7 @@ RMS_NORM = Exercise(
             "eps_misplaced",
             "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a mean "
             f"square as small as eps. {UNDER_THE_ROOT}.",
-            alone_wrong("eps 0.5", "around 0.001", "all numbers equal"),
+            eps_misplaced,
         ),
         Symptom(
             "gamma_misused",
