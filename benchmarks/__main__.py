@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named on the command line: python -m benchmarks [verdicts] [imports] [pictures]."""
+"""Run all benchmarks, or those named on the command line: python -m benchmarks [imports] [verdicts] [pictures] [relative]."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import sys
 
 import torch
 
-from . import imports, pictures, verdicts
+from . import imports, pictures, relative, verdicts
 
-BENCHMARKS = {"imports": imports.run, "verdicts": verdicts.run, "pictures": pictures.run}
+BENCHMARKS = {
+    "imports": imports.run,
+    "verdicts": verdicts.run,
+    "pictures": pictures.run,
+    "relative": relative.run,
+}
 
 
 def main(wanted: list[str]) -> int:

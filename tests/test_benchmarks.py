@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import verdicts
+from benchmarks import relative, verdicts
 from transformer_edu.exercises import load
 
 
@@ -31,3 +31,10 @@ def test_the_strange_answer_of_the_benchmark_is_no_known_mistake(name):
     found = load(name).check(verdicts.strange(load(name).reference), quiet=True)
     assert (found.status, found.mistake) == ("wrong", None)
     assert verdicts.seconds(name, load(name).reference) > 0
+
+
+def test_the_cost_of_each_scheme_of_positions_is_measured_against_attention_without(monkeypatch):
+    monkeypatch.setattr(relative, "TOKENS", 8)
+    measured = {name: (milliseconds, ratio) for name, milliseconds, ratio in relative.ratios(4, rounds=1)}
+    assert set(measured) == {"none", *relative.SCHEMES}
+    assert measured["none"][1] == 1 and all(milliseconds > 0 for milliseconds, _ in measured.values())

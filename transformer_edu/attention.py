@@ -119,8 +119,8 @@ def scaled_dot_product_attention(
 def _softmax_or_empty(scores: Tensor, empty_rows: str) -> Tensor:
     """Softmax over the keys, with the empty rows replaced before they can make a NaN, forwards or backwards."""
     empty = (scores == -torch.inf).all(-1, keepdim=True)  # (..., query, 1)
-    weights = scores.masked_fill(empty, 0.0).softmax(-1)  # an empty row is uniform now
-    return weights.masked_fill(empty, 0.0) if empty_rows == "zero" else weights
+    weights = torch.where(empty, 0.0, scores).softmax(-1)  # an empty row is uniform now
+    return torch.where(empty, 0.0, weights) if empty_rows == "zero" else weights
 
 
 def _fused(
