@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named on the command line: python -m benchmarks [imports] [verdicts] [pictures] [relative]."""
+"""Run all benchmarks, or those named: python -m benchmarks [imports] [verdicts] [pictures] [relative]."""
 
 from __future__ import annotations
 

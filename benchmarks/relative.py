@@ -1,4 +1,4 @@
-"""What relative positions cost: attention with each scheme against the same attention without, forwards and backwards."""
+"""What relative positions cost: attention with each scheme against the same without, forwards and backwards."""
 
 from __future__ import annotations
 
