@@ -12,9 +12,8 @@ from torch import Tensor
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .outcome import Outcome, close
+from .outcome import close
 from .relative_symptoms import results, right_only_where
-from .sandbox import Budget
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -23,19 +22,15 @@ def _one(key: str, name: str, sentence: str, *values: str, edge: bool = False, b
 
 
 # ---------------------------------------------------------------- alibi_slopes
-class SlopesExercise(Exercise):
+def _as_tensor(_: tuple, slopes: object) -> object:
     """The slopes may come as a list, a tuple or an array of numbers as well: each is read as a tensor."""
-
-    def observed(self, fn: object, probe: Probe, budget: Budget | None = None) -> Outcome:
-        outcome = super().observed(fn, probe, budget)
-        value = outcome.value
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            outcome.value = torch.from_numpy(value)
-        elif isinstance(value, list) and value and all(isinstance(x, Tensor) and x.dim() == 0 for x in value):
-            outcome.value = torch.stack(value)
-        elif isinstance(value, list) and all(isinstance(x, (int, float)) for x in value):
-            outcome.value = torch.tensor(value, dtype=torch.float64)
-        return outcome
+    if isinstance(slopes, np.ndarray) and slopes.dtype.kind == "f":
+        return torch.from_numpy(slopes)
+    if not isinstance(slopes, list) or not slopes:
+        return slopes
+    if all(isinstance(x, Tensor) and x.dim() == 0 for x in slopes):
+        return torch.stack(slopes)
+    return torch.tensor(slopes, dtype=torch.float64) if all(isinstance(x, (int, float)) for x in slopes) else slopes
 
 
 def _series(m: int, formula: str) -> list[float]:
@@ -397,10 +392,11 @@ def _first_right(seen: Seen) -> bool:
     )
 
 
-ALIBI_SLOPES = SlopesExercise(
+ALIBI_SLOPES = Exercise(
     name="relative.alibi_slopes",
     reference=lambda n_heads: relative.alibi_slopes(n_heads),
     results=(Result("slopes", ("head",)),),
+    settled=_as_tensor,
     probes=tuple(Probe(f"{n} head{'s' * (n > 1)}", lambda n=n: (n,)) for n in (4, 8, 1, 6, 5, 12)),
     mistakes=SLOPES_MISTAKES,
     compound=slopes_wrongly,

@@ -38,6 +38,7 @@ def _places(x: Tensor, positions: Tensor | None, places: str) -> Tensor:
         "divided": lambda: default / t,
         "times_length": lambda: default * t,
         "doubled": lambda: default * 2,
+        "halved": lambda: default / 2,
         "squared": lambda: default**2,
         "summed": lambda: default.cumsum(0),
         "reversed": lambda: default.flip(0),
@@ -200,6 +201,17 @@ def _one(key: str, name: str, sentence: str, *values: str, edge: bool = False) -
     )
 
 
+ONE_ANGLE = (
+    "A table with d / 2 columns, one for each pair, meets x with its d columns. An angle serves two columns: take x"
+    " apart into two halves of d / 2 columns, or repeat the angles."
+)
+
+
+def _table(x: Tensor, positions: Tensor | None = None, base: float = 10000.0) -> Tensor:
+    """(length, pair), the cosines."""
+    return (_places(x, positions, "right")[:, None] * _frequencies(x.shape[-1], base, "right")).cos().float()
+
+
 ROPE_MISTAKES = (
     *_one(
         "angles",
@@ -212,7 +224,8 @@ ROPE_MISTAKES = (
     *_one(
         "form",
         "no_minus",
-        f"The minus is missing in the turn, so lengths change and nothing is rotated. {TURN}",
+        "The signs in the turn are not right (is the minus missing?), so lengths change and nothing is rotated."
+        f" {TURN}",
         "no_minus",
     ),
     *_one(
@@ -358,6 +371,7 @@ ROPE_MISTAKES = (
         "divided",
         "times_length",
         "doubled",
+        "halved",
     ),
     *_one(
         "places",
@@ -485,12 +499,14 @@ ROPE_MISTAKES = (
         "The pairs are still an axis of their own, (..., d / 2, 2): bring the columns together again.",
         "pairs_left",
     ),
-    *_one(
-        "result",
+    Mistake(
         "changes_input",
         "The numbers you return are right, but x is overwritten by them: whoever uses x next gets turned numbers.",
-        "in_place",
+        switches={"result": "in_place"},
+        beside="x is overwritten by the result: whoever uses x next gets turned numbers.",
     ),
+    Mistake("angles_for_columns", ONE_ANGLE, lambda x, *rest: x * _table(x, *rest)),
+    Mistake("angles_for_columns", ONE_ANGLE, lambda x, *rest: _table(x, *rest) * x),
     Mistake("unchanged", f"You return x as it came: nothing is turned. {ANGLE}", lambda x, positions=None, base=1e4: x),
 )
 
@@ -553,38 +569,33 @@ class RopeExercise(Exercise):
         return verdict
 
     def _judged(self, fn: Callable) -> Verdict:
-        first = super().check(fn, quiet=True)
-        settled = first.status in ("correct", "not attempted") or first.mistake in ("random", "keeps_state")
-        if settled or not callable(fn) or "did not finish" in first.message:
-            return first
+        found = self._named(fn, FORMS[:1])
+        if found is not None or not callable(fn):
+            return found or super().check(fn, quiet=True)
         with calm():
             turned = _turned_back(fn)
-        if turned is not None:
-            again = super().check(turned, quiet=True)
-            if again.status == "correct":
-                note = "In yours position 0 is turned too; since that turn is the same for all, dot products are right."
-                return dataclasses.replace(again, message=f"{again.message}\n{note}", fn=fn)
-        if first.mistake is not None:
-            return first
-        found = self._named(fn, FORMS) or self._named(fn, FORMS[:4], at_once=2)
-        if found is None and turned is not None:
-            found = self._named(turned, FORMS)
-            found = found and dataclasses.replace(found, message=_without_evidence(found), difference=None, fn=fn)
-        return found or first
+        back = None if turned is None else self._named(turned, FORMS)
+        if back is not None and back.status == "correct":
+            note = "In yours position 0 is turned too; since that turn is the same for all, dot products are right."
+            return dataclasses.replace(back, message=f"{back.message}\n{note}", fn=fn)
+        found = self._named(fn, FORMS[1:])
+        if found is None and back is not None:
+            found = dataclasses.replace(back, message=_without_evidence(back), difference=None, fn=fn)
+        found = found or self._named(fn, FORMS[:4], at_once=2) or self._named(fn, FORMS[:4], symptoms=SYMPTOMS)
+        return found or super().check(fn, quiet=True)
 
-    def _named(self, fn: Callable, forms: Sequence[dict[str, str]], at_once: int = 1) -> Verdict | None:
-        """The verdict that names a mistake, judged beside one right answer after the other."""
-        parts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+    def _named(self, fn: Callable, forms: Sequence[dict[str, str]], **changes: object) -> Verdict | None:
+        """The first verdict that says more than "wrong", when `fn` is judged beside each right answer in turn."""
+        parts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"symptoms": (), "alternatives": ()}
         for form in forms:
-            beside = {
-                "reference": _answers()[tuple(form.values())],
-                "compound": functools.partial(rope_wrongly, **form),
-                "alternatives": (),
-                "at_once": at_once,
-            }
-            found = Exercise(**(parts | beside)).check(fn, quiet=True)
-            if found.mistake is not None:
-                return dataclasses.replace(found, exercise=self)
+            answer, compound = _answers()[tuple(form.values())], functools.partial(rope_wrongly, **form)
+            beside = Exercise(**(parts | {"reference": answer, "compound": compound} | changes))
+            verdict = beside.check(fn, quiet=True)
+            says = (
+                verdict.mistake or verdict.status in ("correct", "not attempted") or "did not finish" in verdict.message
+            )
+            if says:
+                return dataclasses.replace(verdict, exercise=self)
         return None
 
 
@@ -607,6 +618,47 @@ def _rises(seen: Seen) -> bool:
         if all((y - w).abs().max() < 0.02 for (*_, y), w in zip(found, wrong, strict=True)):
             return True
     return False
+
+
+def _lengths_kept(seen: Seen) -> bool | None:
+    """Whether every vector is as long as before; None where something else than numbers of the right shape came."""
+    found = results(seen)
+    pairs = [(p.make()[0].norm(dim=-1), y.float().norm(dim=-1)) for p, _, y in found or []]
+    return None if found is None else all(bool(close(before, after).all()) for before, after in pairs)
+
+
+SYMPTOMS = (
+    CHANGES_INPUT,
+    Symptom("frequencies_rise", RISE, _rises),
+    Symptom(
+        "positions_wrong",
+        "Without the argument positions all is right; with it, it is not. It says where each token stands, (tokens,).",
+        lambda seen: right_only_where(seen, lambda probe: len(probe.make()) == 1),
+    ),
+    Symptom(
+        "heads_mixed",
+        "With one head of one sequence all is right; with several it is not. Here " + COMMON + ".",
+        lambda seen: right_only_where(seen, lambda probe: probe.make()[0].shape[:2] == (1, 1)),
+    ),
+    MORE_RESULTS,
+    ONLY_SHAPE,
+    ONLY_VIEW,
+    VIEW_AND_MORE,
+    NUMPY,
+)
+GENERAL = (  # true beside every right answer, and so tried last
+    Symptom(
+        "lengths_change",
+        "Lengths change: a vector that is turned stays as long as it was, and so does each of its pairs. " + TURN,
+        lambda seen: _lengths_kept(seen) is False,
+    ),
+    Symptom(
+        "angles_wrong",
+        "Your vectors keep their lengths, as they should, but do not arrive where they should: the angles or the"
+        f" pairs are not right. {ANGLE}",
+        lambda seen: _lengths_kept(seen) is True,
+    ),
+)
 
 
 # ---------------------------------------------------------------- the probes
@@ -639,25 +691,6 @@ ROPE = RopeExercise(
     ),
     mistakes=ROPE_MISTAKES,
     compound=rope_wrongly,
-    symptoms=(
-        CHANGES_INPUT,
-        Symptom("frequencies_rise", RISE, _rises),
-        Symptom(
-            "positions_wrong",
-            "Without the argument positions all is right; with it, it is not. It says where each token stands,"
-            " (tokens,).",
-            lambda seen: right_only_where(seen, lambda probe: len(probe.make()) == 1),
-        ),
-        Symptom(
-            "heads_mixed",
-            "With one head of one sequence all is right; with several it is not. Here " + COMMON + ".",
-            lambda seen: right_only_where(seen, lambda probe: probe.make()[0].shape[:2] == (1, 1)),
-        ),
-        MORE_RESULTS,
-        ONLY_SHAPE,
-        ONLY_VIEW,
-        VIEW_AND_MORE,
-        NUMPY,
-    ),
+    symptoms=(*SYMPTOMS, *GENERAL),
     at_once=1,
 )
