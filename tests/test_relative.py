@@ -65,6 +65,7 @@ def test_the_shift_equals_a_loop_over_queries_and_keys(n_queries, n_keys):
     for order in ((1, 0, 2, 3), (3, 2, 1, 0), (0, 1, 3, 2)):  # views in another order in memory
         other = x.permute(*order).contiguous().permute(*torch.tensor(order).argsort().tolist())
         assert torch.equal(relative_shift(other), shifted(x))
+    assert relative_shift(torch.arange(9).as_strided((1, 1), (1, 5), 4)).tolist() == [[4]]
     part = torch.cat([x, x], -1)[..., : x.shape[-1]]
     assert torch.equal(relative_shift(part), shifted(x))
     row = x[:, :, :1].expand_as(x)
@@ -194,7 +195,7 @@ def test_slopes_are_those_of_the_power_of_two_below_and_every_second_of_the_one_
 
 
 @pytest.mark.parametrize(("n_queries", "n_keys"), LENGTHS)
-def test_alibis_bias_is_the_fine_on_the_distance(n_queries, n_keys):
+def test_alibis_bias_is_the_slope_times_the_distance(n_queries, n_keys):
     slopes, offset = alibi_slopes(HEADS).tolist(), n_keys - n_queries
     expected = [[[-s * abs(i + offset - j) for j in range(n_keys)] for i in range(n_queries)] for s in slopes]
     same(alibi_bias(HEADS, n_queries, n_keys), expected)

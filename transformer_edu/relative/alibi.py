@@ -1,4 +1,4 @@
-"""No positions at all, only a fine on distance: each head has its own slope, and nothing is learnt.
+"""No vectors, only a penalty that grows with the distance: each head has its own slope, and nothing is learnt.
 
     scores_ij = q_i k_j^T / sqrt(d_k) - slope |i - j|
 
@@ -39,7 +39,7 @@ def alibi_slopes(n_heads: int, *, device: torch.device | None = None) -> Tensor:
 def alibi_bias(n_heads: int, n_queries: int, n_keys: int, *, device: torch.device | None = None) -> Tensor:
     """-slope * |query position - key position|, to be added to the scaled scores. float32 (heads, query, key).
 
-    The queries are the last `n_queries` positions. The future is fined as the past is; to forbid it is a mask's
+    The queries are the last `n_queries` positions. The future is penalised as the past is; to forbid it is a mask's
     business. (Under a causal mask the authors' slope * key position gives the same weights: the two biases
     differ by one number in each row.)
 

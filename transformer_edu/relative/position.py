@@ -14,8 +14,8 @@ def distances(n_queries: int, n_keys: int, *, device: torch.device | None = None
     """How far each key stands from each query: key position - query position, int64 (query, key).
 
     Below 0 is the past, above 0 the future. **The queries are the last `n_queries` of the `n_keys` positions**, so
-    query i stands at position i + n_keys - n_queries: with a cache or a memory the newest token is the last query,
-    and in self-attention both start at 0.
+    query i stands at position i + n_keys - n_queries. In self-attention both start at 0; with a cache, or with
+    Transformer-XL's memory of earlier tokens, the newest token is the last query and the last key.
 
     >>> distances(2, 3).tolist()
     [[-1, 0, 1], [-2, -1, 0]]
@@ -35,10 +35,10 @@ def relative_shift(x: Tensor) -> Tensor:
 
         out[i, j] = x[i, n_queries - 1 - i + j].
 
-    Row i has to move n_queries - 1 - i columns to the left, so that it starts one column earlier than the row above it.
-    Nothing is looped over, gathered or copied: the result is a view of `x` whose rows are one entry shorter than the
-    rows of `x` are. Dai et al. 2019, "Transformer-XL", appendix B. Raises ValueError if there are fewer columns than
-    rows.
+    Row i has to move n_queries - 1 - i columns to the left, one less than the row above it. Nothing is looped over,
+    gathered or copied: the result is a view of `x` in which the way from one row to the next is one entry shorter.
+    Dai et al. 2019, "Transformer-XL", appendix B, where the same comes from padding and a change of shape. Raises
+    ValueError if there are fewer columns than rows.
 
     >>> relative_shift(torch.tensor([[2, 1, 0, -1], [2, 1, 0, -1]])).tolist()  # 2 queries, 3 keys: query - key
     [[1, 0, -1], [2, 1, 0]]
@@ -52,7 +52,7 @@ def relative_shift(x: Tensor) -> Tensor:
             f"got shape {shape_text(x)}"
         )
     if x.stride(-2) < x.stride(-1):  # transposed or expanded: there is no such view
-        x = x.contiguous()
+        x = x.clone(memory_format=torch.contiguous_format)
     *leading, row, column = x.stride()
     strides = (*leading, row - column, column)  # one row down is one entry to the left
     start = x.storage_offset() + (n_queries - 1) * column

@@ -34,7 +34,7 @@ class ShawPosition(Position):
 
     No vector is ever laid out for each pair of a query and a key. A query meets the 2 m + 1 vectors first, and the
     products go to the places of their distances; the weights of each distance are summed first, and the sums meet
-    the 2 m + 1 vectors (section 3.3 of the paper has another way round the same wall).
+    the 2 m + 1 vectors (section 3.3 of the paper has another way to the same end).
 
     Args:
         d_k: width of a head's queries and keys.
