@@ -54,6 +54,13 @@ def all_viewers():
 # --- what there is to see ---
 
 
+def test_a_viewer_of_trained_weights_names_no_weight():
+    viewer = viewers.attention_viewer({"a": weights(1, 4, 5)}, exact=False)
+    assert "Attention map (a, head 0): 4 queries by 5 keys." in repr(viewer)
+    assert "Strongest" not in repr(viewer)
+    assert "Strongest" in repr(viewers.attention_viewer({"a": weights(1, 4, 5)}))
+
+
 def test_the_attention_viewer_reaches_every_head_of_every_layer():
     viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
     counts = {"encoder.0": 3, "encoder.1": 2}

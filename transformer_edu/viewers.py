@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,12 +208,15 @@ def _viewer(plot: Callable, frame: Callable[..., _Frame], choices: Mapping[str, 
     return viewer
 
 
-def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any = None) -> Viewer:
+def attention_viewer(
+    maps: Any, queries: Any = None, keys: Any = None, mask: Any = None, *, exact: bool = True
+) -> Viewer:
     """One head of one layer at a time.
 
     maps  name -> weights (heads, query, key), or a list of them, one for each layer; leading axes of size 1
           are dropped, so what `record_attention` gives for one forward pass of one example fits as it is
     queries, keys, mask  as in `plots.attention_map`; each may also be a mapping from the same names
+    exact  False where the weights come from training, as in `plots.attention_map`
 
     Raises ValueError, here and not at a touch of a control, for all that `plots.attention_map` refuses.
     """
@@ -232,7 +235,7 @@ def attention_viewer(maps: Any, queries: Any = None, keys: Any = None, mask: Any
         return _Frame(*labels[layer], (layers[layer][head], allowed[layer][head]), title)
 
     choices = {"layer": list(layers), "head": lambda state: range(len(layers[state["layer"]]))}
-    return _viewer(plots.attention_map, frame, choices)
+    return _viewer(partial(plots.attention_map, exact=exact), frame, choices)
 
 
 def _heads(name: str, weights: Any) -> np.ndarray:
