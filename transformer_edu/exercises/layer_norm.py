@@ -188,7 +188,6 @@ def normalise(
         normed = normed.clamp(-1, 1)
     result = _scaled(normed, gamma, beta, scale, shift).to(x.dtype)
     return {
-        "right": lambda: result,
         "input": lambda: x,
         "residual": lambda: x + result,
         "transposed": lambda: result.transpose(-2, -1),
@@ -199,7 +198,7 @@ def normalise(
         "averaged": lambda: result.mean(-1),
         "first_row": lambda: result[0],
         "softmax": lambda: result.softmax(-1),
-    }[form]()
+    }.get(form, lambda: result)()
 
 
 # ---------------------------------------------------------------- the gallery

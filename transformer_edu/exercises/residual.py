@@ -209,7 +209,7 @@ MISTAKES = (
     ),
     *each(
         "f_and_norm_exchanged",
-        "f and norm have changed places: the second argument is the sub-layer f, the third is the norm.",
+        "The arguments f and norm have changed places: the second is the sub-layer f, the third is the norm.",
         {"pre": "x + norm(f(x))", "post": "f(x + norm(x))"},
     ),
     Mistake(
@@ -308,7 +308,7 @@ RESIDUAL_BLOCK = Exercise(
         for mode in ("pre", "post")
     ),
     compound=combine,
-    at_once=3,
+    at_once=2,
     mistakes=MISTAKES,
     symptoms=(
         CHANGES_INPUT,

@@ -150,6 +150,7 @@ RMS_MISTAKES = (
         "mean of its squares.",
         {"centre": "both"},
         {"centre": "both", "size": "unbiased"},
+        {"centre": "above", "size": "variance"},
     ),
     *each(
         "mean_subtracted",
@@ -221,7 +222,11 @@ RMS_MISTAKES = (
         "You take the root of the sum first and divide by d_model after it: the mean belongs under the root.",
         {"size": "root_of_sum"},
     ),
-    *each("not_divided", "You divide by nothing: the size of the token stays what it was.", {"size": "ones"}),
+    *each(
+        "not_divided",
+        "You divide by nothing: the size of the token stays what it was.",
+        {"size": "ones", "place": "missing"},
+    ),
     *each("median", "You take the median of the squares: it must be their mean.", {"size": "median"}),
     *each(
         "squared_twice",
