@@ -26,11 +26,11 @@ def _as_tensor(_: tuple, slopes: object) -> object:
     """The slopes may come as a list, a tuple or an array of numbers as well: each is read as a tensor."""
     if isinstance(slopes, np.ndarray) and slopes.dtype.kind == "f":
         return torch.from_numpy(slopes)
-    if not isinstance(slopes, list) or not slopes:
-        return slopes
-    if all(isinstance(x, Tensor) and x.dim() == 0 for x in slopes):
+    if isinstance(slopes, list) and all(isinstance(x, (int, float)) for x in slopes):
+        return torch.tensor(slopes, dtype=torch.float64)
+    if isinstance(slopes, list) and all(isinstance(x, Tensor) and x.dim() == 0 for x in slopes):
         return torch.stack(slopes)
-    return torch.tensor(slopes, dtype=torch.float64) if all(isinstance(x, (int, float)) for x in slopes) else slopes
+    return slopes
 
 
 def _series(m: int, formula: str) -> list[float]:
@@ -153,6 +153,8 @@ SLOPES_MISTAKES = (
         "The values are right, but you sort them. Where the number of heads is no power of two, the slopes of the power"
         " of two below it come first and the others after them; released weights count on this order.",
         "sorted",
+        beside="You sort the slopes. Where the number of heads is no power of two, those of the power of two below it"
+        " come first and the others after them.",
     ),
     *_one(
         "order",
@@ -328,14 +330,13 @@ SLOPES_MISTAKES = (
     *_one(
         "formula",
         "wrong_factor",
-        "The first slope is right, but the factor from head to head is 1/2: the first slope is also the factor. "
-        + LIST,
+        "The factor from head to head is 1/2 in your series: the first slope is also the factor. " + LIST,
         "halving",
     ),
     *_one(
         "formula",
         "wrong_start",
-        f"The factor from head to head is right, but the first slope is not: it is the factor itself. {LIST}",
+        f"Your series begins with another slope than it should: the first slope is the factor itself. {LIST}",
         "from_a_half",
         "from_two",
     ),
@@ -539,8 +540,8 @@ BIAS_MISTAKES = (
     *_one(
         "queries",
         "queries_from_zero",
-        "Without a cache all is right; with more keys than queries, yours stand at positions 0, 1, ..., and the oldest"
-        f" key counts as the nearest. {LAST}",
+        "Your queries stand at positions 0, 1, ...: where there are more keys than queries, the oldest key counts as"
+        f" the nearest. {LAST}",
         "from_zero",
     ),
     *_one("queries", "queries_shifted", f"Your queries stand one position off. {LAST}", "late", "early"),
@@ -674,8 +675,7 @@ BIAS_MISTAKES = (
     *_one(
         "slopes",
         "wrong_slopes",
-        "The distances are right, but the slopes are not those of alibi_slopes: 2^(-8i/n) for head i of n, counted from"
-        " 1.",
+        "The slopes are not those of alibi_slopes: 2^(-8i/n) for head i of n, counted from 1.",
         "from_zero",
         "no_heads",
         "no_eight",
@@ -687,7 +687,7 @@ BIAS_MISTAKES = (
     *_one(
         "slopes",
         "slopes_of_other_numbers",
-        "For a power of two all is right; where the number of heads is none, the slopes are not those of alibi_slopes.",
+        "Where the number of heads is no power of two, the slopes are not those of alibi_slopes.",
         "formula",
         "sorted",
         edge=True,
@@ -724,7 +724,7 @@ BIAS_MISTAKES = (
     *_one(
         "axes",
         "softmax_applied",
-        "The bias is right, but you take its softmax or exponential. It is added to the scores before the softmax.",
+        "You take the softmax or the exponential of the bias. It is added to the scores before the softmax.",
         "softmax",
         "exponential",
     ),

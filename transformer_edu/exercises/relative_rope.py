@@ -293,7 +293,7 @@ ROPE_MISTAKES = (
     *_one(
         "exponent",
         "exponent_halved",
-        f"The exponent of pair i is i / d: it is still a rotation, but the slow pairs turn too fast. {ANGLE}",
+        f"The exponent of pair i is i / d: the slow pairs turn too fast. {ANGLE}",
         "halved",
     ),
     *_one(
@@ -459,7 +459,7 @@ ROPE_MISTAKES = (
     *_one(
         "base_from",
         "base_ignored",
-        "With base 10000 all is right, but the argument base has no effect.",
+        "The argument base has no effect: you always take 10000.",
         "fixed",
         edge=True,
     ),

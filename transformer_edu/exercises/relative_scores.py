@@ -129,8 +129,16 @@ FORMULA = "Divide the sum of both parts by sqrt(d), with d = q.shape[-1], the wi
 BOTH = "u belongs to the content part, (q + u) k^T, and v to the position part, (q + v) p^T."
 
 
+FREQUENT = {  # what may come together with another mistake
+    *("content", "position", "none", "d_model", "d", "times", "other", "by_token", "on_keys", "multiply", "first"),
+    *("mirrored", "square_first", "first_head", "softmax", "causal", "tril", "cut_last"),
+}
+
+
 def _one(key: str, name: str, sentence: str, *values: str, beside: str = "") -> tuple[Mistake, ...]:
-    return tuple(Mistake(name, sentence, switches={key: value}, beside=beside) for value in values)
+    return tuple(
+        Mistake(name, sentence, switches={key: value}, beside=beside, alone=value not in FREQUENT) for value in values
+    )
 
 
 SCALE_MISTAKES = (
@@ -347,8 +355,8 @@ PART_MISTAKES = (
     *_one(
         "shift",
         "square_shift",
-        "Only T rows of p take part in the shift, as in Transformer-XL: below the diagonal all is right, above it it is"
-        " not. The keys to the right have distances of their own.",
+        "Only T rows of p take part in the shift, as in Transformer-XL: above the diagonal, numbers of other rows come"
+        " in. The keys to the right have distances of their own.",
         "square_first",
     ),
     *_one(
@@ -388,7 +396,12 @@ PART_MISTAKES = (
     ),
 )
 
-RAISES = (
+OTHERS = (
+    Mistake(
+        "query_and_key_exchanged",
+        "Queries and keys are exchanged, in both parts. Rows belong to queries: (q + u) k^T and (q + v) p^T.",
+        lambda q, k, p, u, v: scores_wrongly(k, q, p, u, v),
+    ),
     Mistake(
         "no_shift",
         "The position part still has 2T - 1 columns, one for each distance, and cannot be added to the content part"
@@ -496,7 +509,7 @@ RELATIVE_SCORES = Exercise(
         _given("as many heads as tokens", 2, 3, 3, 2, 6),
         _given("several heads", 2, 3, 4, 8, 7),
     ),
-    mistakes=(*SCALE_MISTAKES, *BIAS_MISTAKES, *PART_MISTAKES, *RAISES),
+    mistakes=(*SCALE_MISTAKES, *BIAS_MISTAKES, *PART_MISTAKES, *OTHERS),
     compound=scores_wrongly,
     symptoms=SYMPTOMS,
     at_once=2,

@@ -97,6 +97,7 @@ def shaw_wrongly(
         "transposed": lambda: ids.T,
         "float": lambda: ids.float(),
         "lower": lambda: ids.tril(k_len - q_len),
+        "lower_from_zero": lambda: ids.tril(),
         "one_hot": lambda: torch.nn.functional.one_hot(ids.clamp(0, 2 * m), 2 * m + 1),
         "flat": lambda: ids.flatten(),
         "first_row": lambda: ids[0],
@@ -274,6 +275,12 @@ MISTAKES = (
         "absolute",
         "minus_absolute",
     ),
+    Mistake(
+        "absolute_distance",
+        "Keys before and after the query get the same id, how far away they are: the sign of the distance is lost, and"
+        f" m is not added. {MIDDLE}",
+        switches={"distance": "absolute", "clip": "no_offset"},
+    ),
     *_one(
         "distance",
         "position_instead_of_distance",
@@ -286,8 +293,8 @@ MISTAKES = (
     *_one(
         "queries",
         "queries_from_zero",
-        "Without a cache all is right; with one, your queries stand at positions 0, 1, ..., so that the oldest key"
-        f" counts as the nearest. {LAST}",
+        "Your queries stand at positions 0, 1, ...: with a cache, the oldest key counts as the nearest (without one"
+        f" that does not show). {LAST}",
         "from_zero",
     ),
     *_one(
@@ -339,8 +346,7 @@ MISTAKES = (
     *_one(
         "result",
         "float_ids",
-        "The ids are right, but floats: a table is indexed by whole numbers. Keep to integers all the way, or use"
-        " .long().",
+        "The ids are floats: a table is indexed by whole numbers. Keep to integers all the way, or use .long().",
         "float",
     ),
     *_one(
@@ -349,6 +355,7 @@ MISTAKES = (
         "The ids of the keys after the query are set to 0. Hiding keys is the task of a mask; id 0 is a distance, the"
         " furthest back.",
         "lower",
+        "lower_from_zero",
     ),
     *_one(
         "result",

@@ -40,6 +40,7 @@ def _picked(x: Tensor, take: str) -> Tensor:
         "twice": t - 1 - 2 * i + j,
         "absolute": (i - j).abs(),
         "absolute_descending": t - 1 - (i - j).abs(),
+        "absolute_ascending": t - 1 + (i - j).abs(),
         "clamped": (t - 1 - i + j).clamp(max=t - 1),
         "diagonal_only": (t - 1 - i).expand(t, t),
         "by_key": (t - 1 - j).expand(t, t),
@@ -298,6 +299,7 @@ TAKE_MISTAKES = (
         " number. Distances have a sign: entry (i, j) is column T - 1 - i + j.",
         "absolute",
         "absolute_descending",
+        "absolute_ascending",
     ),
     *_take(
         "future_clamped",
@@ -319,7 +321,7 @@ TAKE_MISTAKES = (
     ),
     *_take(
         "square_shift",
-        "You use the shift of Transformer-XL, which knows T distances, from T - 1 to 0. The lower triangle is right;"
+        "You use the shift of Transformer-XL, which knows T distances, from T - 1 to 0. It serves the lower triangle;"
         " above the diagonal stand zeros and numbers of the next row. That is hidden only under a causal mask: with"
         " 2T - 1 columns, the keys to the right have distances of their own.",
         "square_first",
@@ -366,7 +368,7 @@ OTHER_MISTAKES = (
     ),
     Mistake(
         "keys_reversed",
-        "Each row of your result has the right numbers in reverse order: key 0 stands in the first column.",
+        "Each row of your result is in reverse order: key 0 stands in the first column.",
         switches={"after": "flip"},
     ),
     Mistake(
@@ -417,13 +419,13 @@ OTHER_MISTAKES = (
     ),
     Mistake(
         "softmax_applied",
-        "The shift is right, but you apply a softmax to it. The shifted numbers are still to be added to the content"
+        "You apply a softmax to the shifted numbers. The shifted numbers are still to be added to the content"
         " scores: return them as they are.",
         switches={"after": "softmax"},
     ),
     *each(
         "heads_mixed",
-        "With one head of one sequence all is right; with several, numbers of another head or sequence come in. Keep"
+        "Numbers of another head or sequence come in (with one head of one sequence that does not show). Keep"
         " batch and heads as axes 0 and 1 in every view, in this order.",
         *({"before": how} for how in ("heads_outside", "transposed_heads", "rows_and_heads", "view_rows_first")),
     ),
@@ -441,6 +443,12 @@ OTHER_MISTAKES = (
         "heads_averaged",
         "All heads of your result are the same, the mean of the heads of x: each head has rows of its own.",
         switches={"before": "mean_of_heads"},
+    ),
+    Mistake(
+        "rows_not_indexed",
+        "You index the columns alone, so that each row of x is cut by the whole (T, T) square of columns, with one axis"
+        " too many. Give the rows too: x[:, :, rows, columns], with rows (T, 1) and columns (T, T).",
+        lambda x: x[..., x.shape[2] - 1 - torch.arange(x.shape[2])[:, None] + torch.arange(x.shape[2])],
     ),
     Mistake("unchanged", "You return x as it came, with all its 2T - 1 columns. " + ROWS, lambda x: x),
 )

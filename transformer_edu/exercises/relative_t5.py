@@ -483,7 +483,7 @@ MISTAKES = (
     *_one(
         "result",
         "float_ids",
-        "The buckets are right, but floats: a table is indexed by whole numbers, .long() converts.",
+        "The buckets are floats: a table is indexed by whole numbers, .long() converts.",
         "float",
     ),
     *_one(
@@ -504,21 +504,21 @@ MISTAKES = (
     *_one(
         "arguments",
         "argument_ignored",
-        "With 32 buckets up to distance 128 all is right, but num_buckets has no effect.",
+        "The argument num_buckets has no effect: you always count with 32.",
         "buckets",
         edge=True,
     ),
     *_one(
         "arguments",
         "argument_ignored",
-        "With 32 buckets up to distance 128 all is right, but max_distance has no effect.",
+        "The argument max_distance has no effect: you always go up to 128.",
         "distance",
         edge=True,
     ),
     *_one(
         "arguments",
         "argument_ignored",
-        "With 32 buckets up to distance 128 all is right, but num_buckets and max_distance have no effect.",
+        "The arguments num_buckets and max_distance have no effect: you always take 32 and 128.",
         "both",
         edge=True,
     ),

@@ -48,6 +48,7 @@ def _distances(t: int, rows: str) -> Tensor:
         "from_minus_t": lambda: torch.arange(-t, t - 1),
         "from_minus_t_plus_two": lambda: torch.arange(-t + 2, t + 1),
         "half_step": lambda: torch.arange(t - 1, -t, -1) / t,
+        "up_to_one": lambda: torch.arange(t - 1, -t, -1) / max(t - 1, 1),
     }[rows]().double()
 
 
@@ -64,6 +65,7 @@ def _angles(distance: Tensor, d: int, exponent: str, base: float) -> tuple[Tenso
         "double_pair": (4 * i / d, 4 * i / d),
         "rising": (-2 * i / d, -2 * i / d),
         "from_one": ((2 * i + 2) / d, (2 * i + 2) / d),
+        "odd_columns": ((2 * i + 1) / d, (2 * i + 1) / d),
         "to_the_end": (2 * i / max(d - 2, 1), 2 * i / max(d - 2, 1)),
         "less_one": (2 * i / (d - 1), 2 * i / (d - 1)),
         "none": (0 * i, 0 * i),
@@ -122,12 +124,18 @@ def table_wrongly(
 ORDER = "Row r stands for distance T - 1 - r: the first row for T - 1, the last for -(T - 1)."
 
 
+FREQUENT = {  # what may come together with another mistake
+    *("ascending", "past", "past_ascending", "zero_twice", "positions", "absolute", "from_t", "last_missing"),
+    *("column", "pair", "double_pair", "rising", "none"),
+}
+
+
 def _rows(name: str, sentence: str, *values: str) -> tuple[Mistake, ...]:
-    return each(name, sentence, *({"rows": v} for v in values))
+    return tuple(Mistake(name, sentence, switches={"rows": v}, alone=v not in FREQUENT) for v in values)
 
 
 def _exponent(name: str, sentence: str, *values: str) -> tuple[Mistake, ...]:
-    return each(name, sentence, *({"exponent": v} for v in values))
+    return tuple(Mistake(name, sentence, switches={"exponent": v}, alone=v not in FREQUENT) for v in values)
 
 
 TABLE_MISTAKES = (
@@ -249,8 +257,10 @@ TABLE_MISTAKES = (
     ),
     *_rows(
         "distance_divided",
-        "The distances are divided by T. They are whole numbers, steps from token to token, whatever the length.",
+        "The distances are divided by T or T - 1. They are whole numbers, steps from token to token, whatever the"
+        " length.",
         "half_step",
+        "up_to_one",
     ),
     *_exponent(
         "exponent_by_column",
@@ -283,9 +293,9 @@ TABLE_MISTAKES = (
     ),
     *_exponent(
         "exponent_starts_late",
-        "The exponents begin with 2 / d instead of 0: i counts from 0, and the first pair turns by one radian per"
-        " step.",
+        "The exponents do not begin with 0: i counts from 0, and the first pair turns by one radian per step.",
         "from_one",
+        "odd_columns",
     ),
     *_exponent(
         "exponent_to_the_end",
