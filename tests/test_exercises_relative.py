@@ -1,0 +1,374 @@
+"""The galleries of lesson 07: right answers of every form are accepted, and mistakes that no gallery holds are placed.
+
+That every mistake is diagnosed as itself is tested in test_exercises.py for all exercises.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from transformer_edu.exercises import load
+from transformer_edu.exercises.relative_alibi import bias_wrongly, slopes_wrongly
+from transformer_edu.exercises.relative_rope import FORMS, rope_wrongly
+from transformer_edu.exercises.relative_scores import scores_wrongly
+from transformer_edu.exercises.relative_shaw import shaw_wrongly
+from transformer_edu.exercises.relative_shift import shift_wrongly
+from transformer_edu.exercises.relative_t5 import t5_wrongly
+from transformer_edu.exercises.relative_table import table_wrongly
+
+arange = torch.arange
+
+
+def verdict(name, fn):
+    return load(f"relative.{name}").check(fn, quiet=True)
+
+
+def mistake(name, fn):
+    return verdict(name, fn).mistake
+
+
+# ---------------------------------------------------------------- right answers, unusual
+def columns(t):
+    return t - 1 - arange(t)[:, None] + arange(t)
+
+
+def padded_and_viewed(x):
+    b, h, t, n = x.shape
+    return F.pad(x, (1, 0)).view(b, h, n + 1, t)[:, :, 1:].reshape(b, h, t, n)[..., :t]
+
+
+def padded_and_flattened(x):
+    b, h, t, n = x.shape
+    flat = F.pad(F.pad(x, (0, 1)).flatten(2), (0, t - 1))
+    return flat.view(b, h, t + 1, n)[:, :, :t, t - 1 :]
+
+
+def rolled(x):
+    t = x.shape[2]
+    return torch.stack([torch.roll(x[:, :, i], i, -1) for i in range(t)], 2)[..., -t:]
+
+
+def strided(x):
+    b, h, t, n = x.shape
+    return x.as_strided((b, h, t, t), (h * t * n, t * n, n - 1, 1), t - 1)
+
+
+def one_hot(x):
+    t, n = x.shape[2:]
+    return torch.einsum("bhin,ijn->bhij", x, F.one_hot(columns(t), n).float())
+
+
+def two_halves(t, d):
+    frequencies = torch.exp(-arange(0, d, 2) * math.log(10000.0) / d)
+    past = torch.zeros(t, d)
+    past[:, 0::2], past[:, 1::2] = (arange(t)[:, None] * frequencies).sin(), (arange(t)[:, None] * frequencies).cos()
+    future = past * torch.tensor([-1.0, 1.0]).repeat(d // 2)
+    return torch.cat([past.flip(0), future[1:]])
+
+
+def head_by_head(q, k, p, u, v):
+    t, d = q.shape[2:]
+    scores = torch.empty(*q.shape[:3], t)
+    for h in range(q.shape[1]):
+        rows = p[h][columns(t)]  # (query, key, d)
+        scores[:, h] = (q[:, h] + u[h]) @ k[:, h].mT + torch.einsum("bid,ijd->bij", q[:, h] + v[h], rows)
+    return scores / d**0.5
+
+
+def from_a_cached_square(q_len, k_len, m):
+    return ((arange(k_len) - arange(k_len)[:, None]).clamp(-m, m) + m)[-q_len:]
+
+
+def counted_one_by_one(rel, bidirectional=True, num_buckets=32, max_distance=128):
+    def bucket(r):
+        n, offset = num_buckets, 0
+        if bidirectional:
+            n //= 2
+            offset, r = n * (r > 0), abs(r)
+        r = r if bidirectional else max(-r, 0)
+        exact = n // 2
+        far = 0 if r < exact else int(math.log(r / exact, max_distance / exact) * (n - exact))
+        return offset + (r if r < exact else min(exact + far, n - 1))
+
+    return torch.tensor([bucket(int(r)) for r in rel.flatten()]).view(rel.shape)
+
+
+def authors_slopes(n):
+    def power(m):
+        start = 2 ** (-(2 ** -(math.log2(m) - 3)))
+        return [start * start**i for i in range(m)]
+
+    low = 2 ** math.floor(math.log2(n))
+    return power(low) + power(2 * low)[0::2][: n - low]
+
+
+def stacked_bias(n_heads, q_len, k_len):
+    away = (arange(k_len - q_len, k_len)[:, None] - arange(k_len)).abs().double()
+    return torch.stack([-slope * away for slope in authors_slopes(n_heads)])
+
+
+UNUSUAL = [
+    *(("relative_shift", f) for f in (padded_and_viewed, padded_and_flattened, rolled, strided, one_hot)),
+    ("relative_table", two_halves),
+    ("relative_scores", head_by_head),
+    ("shaw_index", from_a_cached_square),
+    ("shaw_index", lambda q, k, m: from_a_cached_square(q, k, m).int()),
+    ("t5_bucket", counted_one_by_one),
+    ("t5_bucket", lambda *a: counted_one_by_one(*a).int()),
+    ("alibi_slopes", authors_slopes),
+    ("alibi_slopes", lambda n: tuple(authors_slopes(n))),
+    ("alibi_slopes", lambda n: np.array(authors_slopes(n))),
+    ("alibi_slopes", lambda n: [torch.tensor(x) for x in authors_slopes(n)]),
+    ("alibi_bias", stacked_bias),
+]
+
+
+@pytest.mark.parametrize(("name", "fn"), UNUSUAL)
+def test_an_unusual_right_answer_is_accepted(name, fn):
+    found = verdict(name, fn)
+    assert found.status == "correct" and found.carry_forward() is fn, found.message
+
+
+WRONGLY = {
+    "relative_shift": shift_wrongly,
+    "relative_table": table_wrongly,
+    "relative_scores": scores_wrongly,
+    "shaw_index": shaw_wrongly,
+    "t5_bucket": t5_wrongly,
+    "alibi_slopes": slopes_wrongly,
+    "alibi_bias": bias_wrongly,
+    "rope": rope_wrongly,
+}
+
+
+@pytest.mark.parametrize("name", WRONGLY)
+def test_the_wrong_implementation_is_right_without_a_switch(name):
+    assert verdict(name, WRONGLY[name]).status == "correct"
+
+
+# ---------------------------------------------------------------- rope: every rotation that serves
+def pairs(x, pairing):
+    return (x[..., 0::2], x[..., 1::2]) if pairing == "interleaved" else x.chunk(2, -1)
+
+
+def angles(x, positions, base):
+    t, d = x.shape[2:]
+    places = arange(t) if positions is None else positions
+    return places[:, None] * base ** (-arange(0, d, 2).float() / d)
+
+
+def turned(pairing, layout, turn, start=0.0):
+    """A function that turns the pairs of one pairing and puts the columns together by `layout`."""
+
+    def rope(x, positions=None, base=10000.0):
+        a, b = pairs(x, pairing)
+        at = angles(x, positions, base)
+        at = at + start * angles(x, torch.ones(1), base)
+        return layout(turn(a, b, at.cos(), at.sin()))
+
+    return rope
+
+
+def woven(columns):
+    return torch.stack(columns, -1).flatten(-2)
+
+
+def joined(columns):
+    return torch.cat(columns, -1)
+
+
+TURNS = {
+    "forwards": lambda a, b, c, s: (a * c - b * s, a * s + b * c),
+    "backwards": lambda a, b, c, s: (a * c + b * s, b * c - a * s),
+    "sine and cosine exchanged": lambda a, b, c, s: (a * s - b * c, a * c + b * s),
+    "mirrored": lambda a, b, c, s: (a * c - b * s, -a * s - b * c),
+    "second column first": lambda a, b, c, s: (a * s + b * c, a * c - b * s),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+@pytest.mark.parametrize("layout", [woven, joined])
+@pytest.mark.parametrize("pairing", ["interleaved", "half_split"])
+def test_every_turn_that_gives_the_right_dot_products_is_accepted(pairing, layout, turn):
+    rope = turned(pairing, layout, turn)
+    found = verdict("rope", rope)
+    assert found.status == "correct" and found.carry_forward() is rope, found.message
+    x = torch.randn(1, 1, 6, 8, generator=torch.Generator().manual_seed(0))
+    forwards, other = (f(x) @ f(x).mT for f in (load("relative.rope").reference, rope))
+    same = (
+        pairing == "interleaved" and TURNS["backwards"] is not turn and TURNS["sine and cosine exchanged"] is not turn
+    )
+    assert torch.allclose(forwards, other, atol=1e-4) == same  # the others have other pairs, or turn the other way
+
+
+def test_counting_from_one_is_accepted_and_said():
+    found = verdict("rope", turned("interleaved", woven, TURNS["forwards"], start=1.0))
+    assert found.status == "correct"
+    assert "In yours position 0 is turned too" in found.message
+
+
+def test_the_slowest_pair_may_stand_first():
+    assert verdict("rope", lambda *a: rope_wrongly(*a, slowest="first")).status == "correct"
+
+
+def test_the_plain_answer_is_accepted_without_a_remark():
+    assert verdict("rope", turned("half_split", joined, TURNS["forwards"])).message == "✓ relative.rope: correct."
+
+
+def test_two_ways_of_counting_positions_do_not_agree():
+    def rope(x, positions=None, base=10000.0):
+        return rope_wrongly(x, arange(1, x.shape[2] + 1) if positions is None else positions, base)
+
+    assert mistake("rope", rope) == "two_starts"
+
+
+@pytest.mark.parametrize("form", FORMS[:4], ids=lambda form: f"{form['pairing']} {form['turn']}")
+@pytest.mark.parametrize("switches", [{"exponent": "halved"}, {"places": "ignored"}, {"axis": "heads"}], ids=str)
+def test_a_mistake_is_named_beside_each_right_form(form, switches):
+    plain = mistake("rope", lambda *a: rope_wrongly(*a, **switches))
+    assert plain is not None
+    assert mistake("rope", lambda *a: rope_wrongly(*a, **form, **switches)) == plain
+
+
+def test_a_mistake_of_an_answer_that_turns_position_0_too_is_named_without_its_numbers():
+    def rope(x, positions=None, base=10000.0):
+        places = arange(x.shape[2]) if positions is None else positions
+        return rope_wrongly(x, places + 1, base, exponent="halved")
+
+    found = verdict("rope", rope)
+    assert found.mistake == "exponent_halved" and found.difference is None
+    assert "you gave" not in found.message
+
+
+def test_two_mistakes_are_named_with_the_other_pairing_too():
+    both = {"places": "ignored", "exponent": "halved"}
+    found = mistake("rope", lambda *a: rope_wrongly(*a, pairing="half_split", **both))
+    assert set(found.split(" + ")) == {"positions_ignored", "exponent_halved"}
+
+
+def test_what_is_no_turn_and_what_turns_otherwise_are_told_apart():
+    assert mistake("rope", lambda x, *rest: torch.zeros_like(x)) == "lengths_change"
+
+    def too_fast(x, positions=None, base=10000.0):
+        return rope_wrongly(x, 3 * (arange(x.shape[2]) if positions is None else positions), base)
+
+    assert mistake("rope", too_fast) == "angles_wrong"
+
+
+def test_frequencies_that_rise_are_named_in_single_precision_too():
+    def rope(x, positions=None, base=10000.0):
+        d = x.shape[-1]
+        places = arange(x.shape[2]) if positions is None else positions
+        a, b = pairs(x, "half_split")
+        at = places.float()[:, None] * base ** (arange(0, d, 2).float() / d)
+        return torch.cat([a * at.cos() - b * at.sin(), a * at.sin() + b * at.cos()], -1)
+
+    assert mistake("rope", rope) == "frequencies_rise"
+
+
+# ---------------------------------------------------------------- what the numbers tell where no gallery does
+def test_rows_that_start_elsewhere_are_told_by_their_numbers():
+    assert (
+        mistake(
+            "relative_shift",
+            lambda x: x[
+                :, :, arange(x.shape[2])[:, None], arange(x.shape[2])[:, None].flip(0) // 2 + arange(x.shape[2])
+            ],
+        )
+        == "wrong_start"
+    )
+
+
+def test_a_column_past_the_end_is_named_however_it_is_read():
+    def by_index(x):
+        return x[:, :, arange(x.shape[2])[:, None], columns(x.shape[2]) + 1]
+
+    def by_gather(x):
+        return x.gather(-1, (columns(x.shape[2]) + 1).expand(*x.shape[:3], -1))
+
+    assert mistake("relative_shift", by_index) == mistake("relative_shift", by_gather) == "column_past_the_end"
+
+
+def test_heads_that_mix_are_named_where_one_head_is_right():
+    assert mistake("relative_shift", lambda x: shift_wrongly(x.flip(1))) == "heads_mixed"
+    assert mistake("relative_scores", lambda q, k, p, u, v: scores_wrongly(q, k, p, u.flip(0), v)) == "heads_mixed"
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (lambda q, k, p, u, v: (q, k, p, u * 2, v * 2), "biases_wrong"),
+        (lambda q, k, p, u, v: (q, k, p.roll(1, -1), u, v), "position_part_wrong"),
+        (lambda q, k, p, u, v: (q, k.roll(1, -1), p, u, v), "content_part_wrong"),
+        (lambda q, k, p, u, v: (q * 3, k, p, u * 3, v * 3), "wrong_scale"),
+    ],
+)
+def test_the_part_of_the_scores_that_is_wrong_is_named(changed, named):
+    assert mistake("relative_scores", lambda *a: scores_wrongly(*changed(*a))) == named
+
+
+def test_half_precision_is_not_taken_for_a_mistake_of_positions():
+    found = verdict("alibi_bias", lambda *a: bias_wrongly(*a).half())
+    assert (found.status, found.mistake) == ("wrong", None)
+    assert "should have dtype float32" in found.message
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (lambda r, both, b: torch.where(r.abs() < 8, r.abs() * 0, b), "near_wrong"),
+        (lambda r, both, b: torch.where(r.abs() > 120, 3, b), "last_bucket_wrong"),
+        (lambda r, both, b: torch.where(r > 0, 5, b), "future_wrong"),
+        (lambda r, both, b: torch.where(r < 0, 5, b), "past_wrong"),
+        (lambda r, both, b: b if both else b + 7, "causal_wrong"),
+        (lambda r, both, b: b + 7 if both else b, "bidirectional_wrong"),
+    ],
+)
+def test_the_buckets_that_are_wrong_are_named(changed, named):
+    def t5(rel, bidirectional=True, *rest):
+        return changed(rel, bidirectional, t5_wrongly(rel, bidirectional, *rest)).long()
+
+    assert mistake("t5_bucket", t5) == named
+
+
+def test_buckets_for_a_list_alone_are_named():
+    def t5(rel, *rest):
+        return torch.tensor([int(counted_one_by_one(r, *rest)) for r in rel])
+
+    assert mistake("t5_bucket", t5) == "one_axis_only"
+
+
+def test_no_distance_is_asked_for_at_which_rounding_decides():
+    for probe in load("relative.t5_bucket").probes:
+        rel, both, *rest = probe.make()
+        n, limit = rest or (32, 128)
+        n = n // 2 if both else n
+        exact = n // 2
+        away = rel.abs().double() if both else (-rel).clamp(min=0).double()
+        inside = away[(away > exact) & (away < limit)]
+        place = torch.log(inside / exact) / math.log(limit / exact) * (n - exact)
+        assert ((place - place.round()).abs() > 1e-3).all(), probe.says
+
+
+@pytest.mark.parametrize("heads", [6, 5, 12])
+def test_slopes_in_another_order_are_named(heads):
+    assert heads in [probe.make()[0] for probe in load("relative.alibi_slopes").probes]
+    swapped = lambda n: authors_slopes(n)[1:] + authors_slopes(n)[:1]  # noqa: E731
+    assert mistake("alibi_slopes", swapped) == "wrong_order"
+
+
+def test_no_sentence_that_may_stand_beside_another_says_that_all_else_is_right():
+    for name in WRONGLY:
+        for each in load(f"relative.{name}").mistakes:
+            if each.switches and not each.alone:
+                said = each.beside or each.sentence
+                assert "all is right" not in said and "is right;" not in said, (name, each.name)
+
+
+@pytest.mark.parametrize("name", WRONGLY)
+def test_the_probes_of_an_exercise_differ_in_size(name):
+    probes = load(f"relative.{name}").probes
+    assert len({probe.says for probe in probes}) == len(probes) >= 4
