@@ -10,7 +10,15 @@ from num2words import num2words
 from sizes import error_text
 
 from transformer_edu import tasks
-from transformer_edu.tasks import Draws, Example, Vocabulary, alignment_matrix, alignment_score, number_in_words
+from transformer_edu.tasks import (
+    Draws,
+    Example,
+    Vocabulary,
+    alignment_matrix,
+    alignment_score,
+    number_in_words,
+    with_noise,
+)
 
 TASKS = {
     "number words": tasks.number_words,
@@ -324,6 +332,29 @@ def test_an_answer_is_right_if_it_is_so_from_start_to_stop():
     assert error_text(ValueError, lambda: task.exact_match(answers[:3], examples)) == (
         "answers must have one row for each of the 4 examples, got 3"
     )
+
+
+def test_noise_replaces_the_share_of_target_tokens_it_is_asked_for_and_nothing_else():
+    task = tasks.copy(n_symbols=4, lengths=(10, 10))
+    examples = task.examples(400)
+    noisy = with_noise(task, examples, 0.4)
+    pairs = [(a, b) for e, n in zip(examples, noisy, strict=True) for a, b in zip(e.target, n.target, strict=True)]
+    assert sum(a != b for a, b in pairs) / len(pairs) == pytest.approx(0.4 * 3 / 4, abs=0.03)
+    assert [(n.source, n.alignment, n.key) for n in noisy] == [(e.source, e.alignment, e.key) for e in examples]
+    assert with_noise(task, examples[::-1], 0.4) == noisy[::-1], "an example has its noise wherever it stands"
+    assert with_noise(task, examples, 0.4, seed=1) != noisy
+    assert with_noise(task, examples, 0.0) == examples
+    random_targets = with_noise(task, examples, 1)
+    assert {token for e in random_targets for token in e.target} == set("abcd")
+    assert error_text(ValueError, lambda: with_noise(task, examples, 40)) == (
+        "share must lie in 0..1, got 40: it is the share of target tokens that are replaced"
+    )
+
+
+def test_no_examples_are_an_error():
+    for call in (lambda: alignment_matrix([]), lambda: tasks.copy().exact_match([], [])):
+        assert error_text(ValueError, call) == "examples must hold at least one example, got none"
+    assert "at least one sequence" in error_text(ValueError, lambda: tasks.copy().batch([]))
 
 
 # ---------------------------------------------------------------- alignments

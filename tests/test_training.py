@@ -20,6 +20,7 @@ from trial import Trial, begin
 from transformer_edu import notebook, training
 from transformer_edu.training import (
     accumulated_step,
+    calibration,
     cosine_lr,
     fit,
     joined_loss,
@@ -216,6 +217,44 @@ def test_wrong_losses_are_errors():
     )
     assert error_text(ValueError, lambda: perplexity([1.0, 2.0], [0, 0])) == (
         "counts must be numbers of tokens, not all of them 0, got [0, 0]"
+    )
+
+
+# ---------------------------------------------------------------- calibration
+def test_the_calibration_error_equals_its_loop():
+    logits, labels = 2 * numbers(30, QUERY, VOCAB), ids(30, QUERY)
+    labels[:, -1] = -100
+    labels[::2] = torch.where(labels[::2] == -100, -100, logits[::2].argmax(-1))
+    found = calibration(logits, labels, n_bins=4)
+    bins = [[] for _ in range(4)]
+    for row, label in zip(logits.double().flatten(0, 1).softmax(-1).tolist(), labels.flatten().tolist(), strict=True):
+        if label != -100:
+            bins[min(int(max(row) * 4), 3)].append((max(row), row.index(max(row)) == label))
+    total = sum(map(len, bins))
+    sums = [[sum(column) for column in zip(*pairs, strict=True)] if pairs else [0, 0] for pairs in bins]
+    for i, pairs in enumerate(bins):
+        assert found.share[i].item() == pytest.approx(len(pairs) / total)
+        expected = [x / max(len(pairs), 1) for x in sums[i]]
+        assert [found.confidence[i].item(), found.accuracy[i].item()] == pytest.approx(expected)
+    assert found.error == pytest.approx(sum(abs(a - b) for a, b in sums) / total)
+
+
+def test_a_model_that_says_what_it_knows_is_calibrated_and_a_sure_one_is_not():
+    labels = torch.cat([torch.full((1000,), 3), ids(1000)])  # half of them known, half random: 6 / 11 are right
+    honest = torch.full((2000, VOCAB), math.log(0.5 / VOCAB))
+    honest[:, 3] = math.log(0.5 + 0.5 / VOCAB)
+    assert calibration(honest, labels).error < 0.02
+    assert calibration(9 * honest, labels).error == pytest.approx(1 - 6 / 11, abs=0.03)
+    assert calibration(1e4 * honest, labels).share[-1] == 1, "a confidence of 1 is in the last bin"
+
+
+def test_wrong_calibrations_are_errors():
+    logits, labels = numbers(BATCH, QUERY, VOCAB), ids(BATCH, QUERY)
+    assert error_text(ValueError, lambda: calibration(logits, labels[0])) == (
+        "labels must have the shape of logits without its last axis, (2, 4), got (4,)"
+    )
+    assert error_text(ValueError, lambda: calibration(logits, labels * 0 - 100)) == (
+        "labels must have one that is not -100: there is nothing to count"
     )
 
 

@@ -10,7 +10,7 @@ Each example comes with its right alignment: which source tokens a target token 
 from .draws import Draws, fingerprint
 from .iso_dates import DATE_FORMATS, dates, written_date
 from .sequences import copy, recall, reverse, sort
-from .task import Batch, Example, Task, Vocabulary, alignment_matrix, alignment_score
+from .task import Batch, Example, Task, Vocabulary, alignment_matrix, alignment_score, with_noise
 from .words import number_in_words, number_words
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "recall",
     "reverse",
     "sort",
+    "with_noise",
     "written_date",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -13,7 +13,7 @@ from ..errors import check_choice, check_count, check_tensor, shape_text
 from ..model.decoder_io import decoder_io
 from .draws import Draws, fingerprint
 
-__all__ = ["Batch", "Example", "Task", "Vocabulary", "alignment_matrix", "alignment_score"]
+__all__ = ["Batch", "Example", "Task", "Vocabulary", "alignment_matrix", "alignment_score", "with_noise"]
 
 SPLITS = ("train", "test")
 ONE_IN = 10  # keys that belong to the test set
@@ -165,6 +165,7 @@ class Task:
         """The share of answers that are right from start to stop. `answers` holds ids, one row for each example."""
         if len(answers) != len(examples):
             raise ValueError(f"answers must have one row for each of the {len(examples)} examples, got {len(answers)}")
+        _check_some(examples)
         rows = answers.tolist() if isinstance(answers, Tensor) else answers
         right = [self.target.decode(row) == list(e.target) for row, e in zip(rows, examples, strict=True)]
         return sum(right) / len(right)
@@ -177,6 +178,34 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]
     return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows]), torch.tensor(lengths)
 
 
+def _check_some(examples: Sequence[Example]) -> None:
+    if not examples:
+        raise ValueError("examples must hold at least one example, got none")
+
+
+def with_noise(task: Task, examples: Sequence[Example], share: float, *, seed: int = 0) -> list[Example]:
+    """The examples with some target tokens wrong: each with probability `share` becomes a random token.
+
+    Any token of the target vocabulary may come, also the right one. The order of the examples does not matter to what
+    becomes of one. Raises ValueError for a share outside 0..1.
+
+    >>> from transformer_edu.tasks import copy
+    >>> examples = with_noise(copy(), copy().examples(50), 0.5)
+    >>> all(e.source == e.target for e in examples), all(len(e.source) == len(e.target) for e in examples)
+    (False, True)
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must lie in 0..1, got {share}: it is the share of target tokens that are replaced")
+    tokens = task.target.tokens[3:]
+    noisy = []
+    for example in examples:
+        draws = Draws(f"{task.name}/noise/{seed}/{' '.join(example.source)}")
+        hit = [draws.below(10**9) < share * 10**9 for _ in example.target]
+        target = tuple(draws.choice(tokens) if h else t for h, t in zip(hit, example.target, strict=True))
+        noisy.append(replace(example, target=target))
+    return noisy
+
+
 def alignment_matrix(examples: Sequence[Example]) -> Tensor:
     """True where a target token is made from a source token: bool (batch, target length, source length).
 
@@ -187,6 +216,7 @@ def alignment_matrix(examples: Sequence[Example]) -> Tensor:
     >>> alignment_matrix([example])[0].int().tolist()
     [[0, 1], [0, 0], [1, 0], [0, 0]]
     """
+    _check_some(examples)
     n_targets = max(len(example.target) for example in examples) + 1
     n_sources = max(len(example.source) for example in examples)
     matrix = torch.zeros(len(examples), n_targets, n_sources, dtype=torch.bool)
@@ -216,5 +246,5 @@ def alignment_score(weights: Tensor, alignment: Tensor) -> float:
     counts = alignment.any(-1)  # (batch, target)
     if not counts.any():
         raise ValueError("alignment must have a True somewhere: there is nothing to score")
-    hits = alignment.gather(-1, weights.argmax(-1, keepdim=True))[..., 0]  # (batch, target)
-    return hits[counts].double().mean().item()
+    hits = alignment.to(weights.device).gather(-1, weights.argmax(-1, keepdim=True))[..., 0]  # (batch, target)
+    return hits[counts.to(hits.device)].double().mean().item()

@@ -5,6 +5,7 @@ once: teacher forcing. The lesson is notebooks/09_training.ipynb.
 """
 
 from ..model import shift_right
+from .calibration import Calibration, calibration
 from .checkpoints import load_checkpoint, load_weights, save_checkpoint
 from .loop import fit
 from .losses import joined_loss, kl_divergence, label_smoothing, perplexity, sequence_loss, smoothed_targets
@@ -12,7 +13,9 @@ from .schedules import cosine_lr, linear_lr, noam_lr, set_lr
 from .steps import accumulated_step, train_step
 
 __all__ = [
+    "Calibration",
     "accumulated_step",
+    "calibration",
     "cosine_lr",
     "fit",
     "joined_loss",

@@ -47,7 +47,8 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizer: Optimizer)
 
     Only numbers, texts and containers of them are read, never code (`weights_only`). Raises FileNotFoundError if
     there is no such file, ValueError if it is cut off, damaged or no checkpoint, and torch's RuntimeError, which names
-    the parameters, if it belongs to another model; in all these cases the random states stay as they are.
+    the parameters, if it belongs to another model; in all these cases the random states stay as they are. Those of GPUs
+    are put back where there are as many GPUs as there were.
     """
     content = _read(path)
     if missing := [key for key in KEYS if key not in content]:

@@ -39,7 +39,8 @@ def fit(
         max_norm: the gradients together are clipped to this norm.
         report: report(step, loss) is called after each step: for a line of progress, or a picture on the way.
         checkpoint: a file that is written after each `every` steps and after the last. **If it is there at the
-            beginning, training goes on from it**, bit for bit as if it had never stopped.
+            beginning, training goes on from it**, bit for bit as if it had never stopped (on a GPU as far as its
+            kernels always add in the same order).
 
     Raises ValueError at the first loss or gradient that is not finite, before it reaches the weights, and for a
     checkpoint that is cut off or comes from beyond `steps`.
