@@ -204,6 +204,10 @@ RMS_MISTAKES = (
         "You divide by the mean of the absolute values: it must be the root of the mean of the squares.",
         {"size": "square_of_absolute"},
         {"size": "absolute", "root": "none"},
+    ),
+    *each(
+        "mean_of_absolute_values",
+        "Under your root stands the mean of the absolute values: it must be the mean of the squares.",
         {"size": "absolute"},
     ),
     *each(
@@ -265,7 +269,7 @@ RMS_MISTAKES = (
     ),
     *each(
         "eps_missing",
-        f"You do not use eps: where a token is all 0 that is 0 / 0, which is nan. {UNDER_THE_ROOT}.",
+        f"You do not use eps, which keeps a token of zeros from 0 / 0, which is nan. {UNDER_THE_ROOT}.",
         {"place": "missing"},
         edge=True,
     ),
@@ -329,6 +333,14 @@ RMS_MISTAKES = (
     *(
         Mistake(DIMENSIONS[axis][0], about_axis("Your mean of squares runs", axis), switches={"axis": axis})
         for axis in DIMENSIONS
+    ),
+    *(
+        Mistake(
+            DIMENSIONS[axis][0],
+            about_axis("Your mean of squares runs", axis) + " And eps is not used: where a column is 0, that is 0 / 0.",
+            switches={"axis": axis, "place": "missing"},
+        )
+        for axis in ("length", "first", "all_but_last")
     ),
     *each(
         "no_keepdim",
@@ -482,7 +494,7 @@ RMS_NORM = Exercise(
     probes=(
         Probe("x = [[3, 4, 0, 0]], " + PLAIN, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]), plain=True)),
         Probe("x = [[3, 4, 0, 0]], " + KINDS, _given(lambda: torch.tensor([[3.0, 4.0, 0.0, 0.0]]))),
-        Probe("x of shape (2, 3, 4), " + PLAIN, _given(lambda: tokens(2, 3, 4, seed=87), plain=True)),
+        Probe("x of shape (2, 3, 5), " + PLAIN, _given(lambda: tokens(2, 3, 5, seed=264), plain=True)),
         Probe("x of shape (2, 3, 4), " + KINDS, _given(lambda: tokens(2, 3, 4, seed=226))),
         Probe("x of shape (4, 4), " + KINDS, _given(lambda: tokens(4, 4, seed=1))),
         Probe("x of shape (3, 2, 5), " + KINDS, _given(lambda: tokens(3, 2, 5, seed=386))),
