@@ -446,6 +446,43 @@ def test_several_mistakes_at_once_are_named_each(names):
         assert f"\n{i}. {sentences[name]}" in found.message
 
 
+def with_mask(weigh):
+    """Multi-head attention whose weights are made by `weigh(scores, mask)`."""
+
+    def answer(x_query, x_memory, w, n, mask=None):
+        q, k, v = (split(x @ w[name], n) for x, name in ((x_query, "q"), (x_memory, "k"), (x_memory, "v")))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        weights = scores.softmax(-1) if mask is None else weigh(scores, mask)
+        return merge(weights @ v) @ w["o"], weights
+
+    return answer
+
+
+def less_the_largest_absolute_value(scores, mask):
+    scores = scores.masked_fill(~mask, -torch.inf)
+    return (scores - scores.abs().amax(-1, keepdim=True)).softmax(-1)
+
+
+def cut_after_the_shift(scores, mask):
+    scores = scores.masked_fill(~mask, -torch.inf)
+    return (scores - scores.amax(-1, keepdim=True)).clamp(min=-10).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("name", "weigh"),
+    [
+        ("rows_masked_whole", lambda s, mask: s.masked_fill(~mask.all(-1, keepdim=True), -1e9).softmax(-1)),
+        ("rows_masked_whole", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1) * mask.all(-1, keepdim=True)),
+        ("forbidden_infinite", lambda s, mask: s.masked_fill(~mask.all(-1, keepdim=True), -torch.inf).softmax(-1)),
+        ("forbidden_infinite", less_the_largest_absolute_value),
+        ("one_row_for_all_queries", lambda s, mask: s.masked_fill(~mask.any(-2, keepdim=True), -torch.inf).softmax(-1)),
+        (None, cut_after_the_shift),
+    ],
+)
+def test_what_is_said_of_a_misread_mask_is_true(name, weigh):
+    assert verdict(with_mask(weigh)).mistake == name
+
+
 def test_a_sentence_that_may_be_one_of_several_does_not_call_the_rest_right():
     for exercise in (SPLIT, MERGE, ATTENTION):
         for mistake in exercise.mistakes:

@@ -149,6 +149,7 @@ def _mask_as(mask: Tensor | None, kind: str, sizes: tuple[int, int, int, int]) -
         "unsqueezed_front": lambda: mask[None, None],
         "first_query": lambda: mask[..., :1, :],
         "last_query": lambda: mask[..., -1:, :],
+        "whole_rows": lambda: mask.all(-1, keepdim=True),
         "first_head": lambda: mask | (torch.arange(h)[:, None, None] > 0),
         "rows_too": lambda: mask & mask.transpose(-1, -2) if four and mask.shape[2] == 1 else mask,
     }[kind]()
@@ -1141,7 +1142,7 @@ def _mask_mistakes() -> tuple[Mistake, ...]:
     return (
         _together(
             "mask_ignored",
-            "The mask is not used: forbidden keys receive weight. Where a mask is given, fill the scores "
+            "The mask has no effect: forbidden keys receive weight. Where a mask is given, fill the scores "
             "with -inf where it is False, before the softmax.",
             mask_as="ignored",
         ),
@@ -1167,14 +1168,28 @@ def _mask_mistakes() -> tuple[Mistake, ...]:
             applied="large",
         ),
         _alone(
-            "fill_has_wrong_sign",
-            "Forbidden scores become +inf instead of -inf, and the softmax of +inf is NaN. Fill with -inf.",
+            "forbidden_infinite",
+            "Every row with a forbidden key comes out as NaN, as it does where forbidden scores become +inf (a lost "
+            "minus sign), where a row is blocked whole for one forbidden key (mask.all), or where a softmax of your "
+            "own subtracts an infinity. Fill single scores with -inf, where ~mask.",
             applied="plus_infinite",
+        ),
+        *(
+            _alone(
+                "rows_masked_whole",
+                "A query that may not attend to some key is treated as if it might attend to none. The mask forbids "
+                "single keys, so use it as it comes: mask.all(-1) has no place here, and a row is empty only where "
+                "mask.any(-1) is False.",
+                mask_as="whole_rows",
+                fill=fill,
+            )
+            for fill in ("finite", "repaired")
         ),
         _alone(
             "zero_times_infinity",
-            "With a mask everything is NaN: the mask is multiplied by infinity, and 0 times infinity is "
-            "NaN. Use masked_fill or torch.where, which put -inf only where it belongs.",
+            "With a mask everything is NaN, as it is where the mask is multiplied by infinity (0 times infinity is "
+            "NaN) or where an infinity from another row is subtracted. Use masked_fill or torch.where, which put -inf "
+            "only where it belongs, and torch.softmax.",
             applied="nan",
         ),
         _together(
@@ -1295,12 +1310,13 @@ def _mask_mistakes() -> tuple[Mistake, ...]:
         *(
             _alone(
                 "one_row_for_all_queries",
-                f"All queries get {which}. In a causal mask every query has its own row: use the mask whole.",
+                f"All queries get {which}: one row for all. In a causal mask every query has its own row: use the "
+                f"mask whole.",
                 mask_as=kind,
             )
             for kind, which in (
-                ("first_query", "the first row of the mask"),
-                ("last_query", "the last row of the mask"),
+                ("first_query", "the first row of the mask, or may attend only to what all of them may"),
+                ("last_query", "the last row of the mask, or may attend to what any of them may"),
             )
         ),
         _together(
@@ -1567,8 +1583,12 @@ def _output_right(output: Tensor, weights: Tensor, given_output: Tensor, given_w
     return same_value(output, given_output)
 
 
-def _weights_right(output: Tensor, weights: Tensor, given_output: Tensor, given_weights: Tensor) -> bool:
-    return same_value(weights, given_weights)
+def _weights_right(seen: Seen) -> bool:
+    """The weights are right on every probe, and some output is off by more than small errors in them could explain."""
+    pairs = _pairs(seen)
+    if pairs is None or not all(same_value(weights, given) for _, weights, _, given in pairs):
+        return False
+    return any(a.shape != b.shape or not bool(((a - b).abs() < 0.01).all()) for a, _, b, _ in pairs)
 
 
 def _forbidden_seen(seen: Seen) -> bool:
@@ -1816,7 +1836,7 @@ SYMPTOMS = (
         "The weights are right on every input, and the output is not: the mistake comes after the softmax "
         'or with the values. Check w["v"] and how the values are cut into heads, then the merging, then '
         'w["o"].',
-        _told(_weights_right),
+        _weights_right,
     ),
 )
 
