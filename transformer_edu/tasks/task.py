@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -116,29 +116,22 @@ class Task:
         """
         check_count("n", n)
         check_choice("split", split, SPLITS)
-        found = []
-        for example in self._stream(split, seed):
-            if example is None:
-                raise ValueError(f"{self.name}: {PATIENCE} draws after {len(found)} {split} examples brought no new "
-                                 f"one, and n is {n}: ask for fewer, or for longer sequences")  # fmt: skip
-            found.append(example)
-            if len(found) == n:
-                return found
-        return found
-
-    def _stream(self, split: str, seed: int) -> Iterator[Example | None]:
-        """Examples without end; None where the last PATIENCE draws brought none."""
-        draws, seen, in_vain = Draws(f"{self.name}/{split}/{seed}"), set(), 0
-        while True:
+        draws = Draws(f"{self.name}/{split}/{seed}")
+        found, seen, in_vain = [], set(), 0
+        while len(found) < n:
             example = self.draw(draws)
             in_vain += 1
             if self.split_of(example.key) == split and example.key not in seen:
+                found.append(example)
                 in_vain = 0
                 if split == "test":
                     seen.add(example.key)
-                yield example
             elif in_vain == PATIENCE:
-                yield None
+                raise ValueError(
+                    f"{self.name}: {PATIENCE} draws after {len(found)} {split} examples brought no new one, and n is "
+                    f"{n}: ask for fewer, or for longer sequences"
+                )
+        return found
 
     def split_of(self, key: str) -> str:
         """The set that examples with this key belong to."""
