@@ -263,10 +263,24 @@ def test_frequencies_that_rise_are_named_in_single_precision_too():
         d = x.shape[-1]
         places = arange(x.shape[2]) if positions is None else positions
         a, b = pairs(x, "half_split")
-        at = places.float()[:, None] * base ** (arange(0, d, 2).float() / d)
+        at = places.float()[:, None] * torch.exp(arange(0, d, 2) * (math.log(base) / d))
         return torch.cat([a * at.cos() - b * at.sin(), a * at.sin() + b * at.cos()], -1)
 
     assert mistake("rope", rope) == "frequencies_rise"
+
+
+def test_mixed_pairings_are_named_whichever_of_the_two_the_columns_follow():
+    def halves_turned(x, positions=None, base=10000.0):
+        at = angles(x, positions, base).repeat_interleave(2, -1)
+        a, b = pairs(x, "half_split")
+        return x * at.cos() + torch.cat([-b, a], -1) * at.sin()
+
+    def neighbours_turned(x, positions=None, base=10000.0):
+        at = angles(x, positions, base).repeat(1, 2)
+        a, b = pairs(x, "interleaved")
+        return x * at.cos() + woven([-b, a]) * at.sin()
+
+    assert mistake("rope", halves_turned) == mistake("rope", neighbours_turned) == "mixed_conventions"
 
 
 # ---------------------------------------------------------------- what the numbers tell where no gallery does
