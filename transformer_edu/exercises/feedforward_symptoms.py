@@ -17,7 +17,7 @@ __all__ = ["AXES", "ENDINGS", "OPENINGS", "REPEATED", "SIGNS", "outcomes", "tens
 FINE = (torch.float32, torch.float64)
 AXES = ("batch", "token", "column")
 REPEATED = "x of shape (2, 3, 4) in which one token stands twice, d_ff 7"
-SIGNS = ("x of shape (1, 2, 3), d_ff 4", "the same negated", "the same with x = 0")  # one set of weights
+SIGNS = ("x of shape (1, 2, 3), d_ff 4", "the same negated", "the same doubled", "the same with x = 0")  # same weights
 
 
 def tensors(seen: Seen) -> list[tuple[Tensor, Tensor]] | None:
@@ -68,12 +68,13 @@ def _tells_places_apart(seen: Seen) -> bool:
 
 
 def _linear(seen: Seen) -> bool:
-    """f(x) and f(-x) lie opposite each other about f(0), and differ."""
+    """f(x) and f(-x) lie opposite each other about f(0), and f(2 x) lies twice as far from it."""
     values = [g.value for _, g in outcomes(seen, *SIGNS)]
     if tensors(seen) is None:
         return False
-    plus, minus, zero = values
-    return bool(close(plus - zero, zero - minus).all()) and not bool(close(plus, minus).any())
+    plus, minus, twice, zero = values
+    opposite, far = close(plus - zero, zero - minus).all(), close(twice - zero, 2 * (plus - zero)).all()
+    return bool(opposite and far) and not bool(close(plus, minus).any())
 
 
 def _off_by_a_constant(seen: Seen) -> bool:
@@ -120,8 +121,8 @@ OPENINGS = (
     NUMPY,
     Symptom(
         "python_max",
-        "Python's max and if ask a whole tensor whether it is larger than 0, which has no one answer. Torch works "
-        "entry by entry: torch.relu(h), h.clamp(min=0), or torch.where(h > 0, h, 0.0).",
+        "Python's max, if, and, or need a single True or False, and a comparison of a whole tensor has no one answer. "
+        "Torch works entry by entry: torch.relu(h), h.clamp(min=0), or torch.where(h > 0, h, 0.0).",
         _everywhere("Boolean value of Tensor"),
     ),
     Symptom(
@@ -134,17 +135,13 @@ OPENINGS = (
         "maximum_of_a_number",
         "torch.maximum takes two tensors, not a tensor and the number 0: torch.relu(h) or h.clamp(min=0) does the "
         "same.",
-        _everywhere(
-            "argument 'other' (position 2) must be Tensor",
-            "argument 'input' (position 1) must be Tensor",
-            "max() received an invalid combination",
-        ),
+        _everywhere("maximum(): argument", "max() received an invalid combination"),
     ),
     Symptom(
         "class_not_called",
         "nn.ReLU and its like are classes: nn.ReLU(h) makes a layer and computes nothing. Make it first and call it "
         "then, nn.ReLU()(h), or use the function torch.relu (for the others, torch.nn.functional).",
-        _everywhere("'ReLU'", "'SiLU'", "'GELU'", "'Sigmoid'", "'Module'"),
+        _everywhere("'ReLU'", "'SiLU'", "'GELU'", "'Sigmoid'"),
     ),
     CHANGES_INPUT,
     MORE_RESULTS,
@@ -179,10 +176,12 @@ ENDINGS = (
 
 
 def linear(name: str, sentence: str) -> Symptom:
+    """Shown by a result that is linear in x, but for what it is at 0."""
     return Symptom(name, sentence, _linear)
 
 
 def off_by_a_constant(name: str, sentence: str) -> Symptom:
+    """Shown by a result that is off by the same numbers at every token."""
     return Symptom(name, sentence, _off_by_a_constant)
 
 

@@ -574,7 +574,8 @@ SWIGLU = Exercise(
         _probe(SIGNS[1], 1, 2, 3, d_ff=4, seed=11, times=-1.0),
         _probe("x of shape (2, 3, 4), d_ff 5", 2, 3, 4, d_ff=5, seed=12),
         _probe("x of shape (2, 4, 4), d_ff 4", 2, 4, 4, d_ff=4, seed=13),
-        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=11, times=0.0),
+        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=11, times=2.0),
+        _probe(SIGNS[3], 1, 2, 3, d_ff=4, seed=11, times=0.0),
         _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True),
         _probe(REPEATED, 2, 3, 4, d_ff=7, seed=15, twice=True),
         _probe("x of shape (3, 3, 2), d_ff 3", 3, 3, 2, d_ff=3, seed=16),
@@ -594,7 +595,7 @@ SWIGLU = Exercise(
         ),
         linear(
             "no_gate",
-            "Your result is linear in x: the results of x and -x lie opposite each other. x w_up must be multiplied by "
+            "Your result is linear in x: those of x and -x lie opposite each other. x w_up must be multiplied by "
             "silu(x w_gate).",
         ),
         Symptom(

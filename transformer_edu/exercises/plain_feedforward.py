@@ -610,7 +610,8 @@ FEED_FORWARD = Exercise(
         _probe(SIGNS[1], 1, 2, 3, d_ff=4, seed=1, times=-1.0),
         _probe("x of shape (2, 3, 4), d_ff 5", 2, 3, 4, d_ff=5, seed=2),
         _probe("x of shape (2, 4, 4), d_ff 4", 2, 4, 4, d_ff=4, seed=3),
-        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=1, times=0.0),
+        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=1, times=2.0),
+        _probe(SIGNS[3], 1, 2, 3, d_ff=4, seed=1, times=0.0),
         _probe(UNIT, 1, 5, 4, d_ff=4, seed=4, identity=True),
         _probe(REPEATED, 2, 3, 4, d_ff=7, seed=5, twice=True),
         _probe("x of shape (3, 3, 2), d_ff 3", 3, 3, 2, d_ff=3, seed=6),
@@ -633,7 +634,7 @@ FEED_FORWARD = Exercise(
         ),
         linear(
             "no_activation",
-            "Your result is linear in x: the results of x and -x lie opposite each other about that of 0. max(0, ·) "
+            "Your result is linear in x: those of x and -x lie opposite each other about that of 0. max(0, ·) "
             "must stand between the two layers, or they are no more than one.",
         ),
         off_by_a_constant(
