@@ -535,6 +535,24 @@ def test_a_softmax_over_another_axis_with_the_mask_after_it_is_named(name, dim):
     assert "the mask acts after it" in found.message
 
 
+@pytest.mark.parametrize("settings", [{}, {"zero": False}, {"fill": -torch.inf, "zero": False}])
+def test_a_softmax_applied_twice_is_named_however_the_mask_is_applied(settings):
+    def answer(query, key, value, mask=None):
+        scores = scores_of(query, key)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, settings.get("fill", torch.finfo(scores.dtype).min))
+        weights = scores.softmax(-1).softmax(-1)
+        weights = zero_where_forbidden(weights, mask) if settings.get("zero", True) else weights
+        return weights @ value, weights
+
+    assert verdict(answer).mistake == "softmax_twice"
+
+
+def test_an_empty_row_whose_exponentials_are_all_0_is_not_said_to_hold_minus_infinity():
+    found = verdict(with_softmax(lambda x: x.exp() / x.exp().sum(-1, keepdim=True), -1e4))
+    assert "-inf, and the weights" not in found.message and "every exp is 0" in found.message
+
+
 @pytest.mark.parametrize("reduced", [lambda w: w.any(-1, keepdim=True), lambda w: (~w).any(-1, keepdim=True)])
 def test_an_inverted_mask_is_named_however_empty_rows_are_treated(reduced):
     def answer(query, key, value, mask=None):

@@ -358,10 +358,12 @@ SOFTMAXES = (
         "key keeps a share.",
         {"softmax": "hard"},
     ),
-    *each(
+    *_with_habits(
         "softmax_twice",
-        "You apply the softmax twice: the weights come out much too flat, and forbidden keys get some again.",
+        "You apply the softmax twice: the weights come out much too flat, and the second time a forbidden key counts "
+        "with exp(0).",
         {"softmax": "twice"},
+        FEW_HABITS[:4] + switch("fill", "zeroed"),
     ),
     *_with_habits(
         "softmax_twice",
@@ -713,7 +715,7 @@ FILL_MISTAKES = (
     # From here on: what shows in edge cases only.
     *each(
         "empty_row_nan",
-        f"In {EMPTY} all scores are -inf, and the weights come out as nan (0 / 0). {NOTHING_ALLOWED}: give them "
+        f"In {EMPTY} every exp is 0, and the weights come out as nan (0 / 0). {NOTHING_ALLOWED}: give them "
         "finite scores before the softmax, so that the gradient stays finite too, and weights 0 after it.",
         {"fill": "nan"},
         edge=True,

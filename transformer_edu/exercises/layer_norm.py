@@ -203,9 +203,8 @@ def normalise(
 
 # ---------------------------------------------------------------- the gallery
 DROPPED = (
-    "Without keepdim=True {what} has one axis less than x and lines up with the columns instead of the tokens: an "
-    "error, or silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with size "
-    "1."
+    "Without keepdim=True {what} one axis less than x, so that it stands along the columns instead of the tokens: an error, or "
+    "silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with size 1."
 )
 UNDER_THE_ROOT = "It belongs under the root, added to the variance: sqrt(variance + eps)"
 
@@ -240,17 +239,17 @@ AXES = (
     ),
     *each(
         "no_keepdim",
-        DROPPED.format(what="the mean and the variance, each,").replace("and the variance, each, has", "has"),
+        DROPPED.format(what="the mean, like the variance, has"),
         {"kept": "none"},
         {"kept": "none", "spread": "about_centre"},
     ),
     *each(
         "no_keepdim",
-        DROPPED.format(what="the mean"),
+        DROPPED.format(what="the mean has"),
         {"kept": "mean_dropped"},
         {"kept": "mean_dropped", "spread": "about_centre"},
     ),
-    *each("no_keepdim", DROPPED.format(what="the variance"), {"kept": "spread_dropped"}),
+    *each("no_keepdim", DROPPED.format(what="the variance has"), {"kept": "spread_dropped"}),
 )
 
 CENTRES = (
