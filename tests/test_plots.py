@@ -13,7 +13,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from transformer_edu import plots
-from transformer_edu.plots.drawing import WEIGHTS
+from transformer_edu.plots.drawing import WEIGHTS, style
+from transformer_edu.plots.picture import DPI
 from transformer_edu.plots.values import number, short, spelled
 
 QUERIES = ["ich", "mag", "Käse", "</s>"]
@@ -629,6 +630,15 @@ def test_the_line_beside_values_says_where_the_least_and_the_largest_stand():
     )
     two = plots.value_map({"a": values, "b": -values}, exact=False)
     assert two.alt_text == "Values: 2 tables, each 2 by 3 (row, column): a, b."
+
+
+def test_a_stored_picture_is_half_the_size_and_looks_the_same():
+    picture = plots.attention_map(some_weights(12, 13))
+    whole = io.BytesIO()
+    with style():
+        picture.figure.savefig(whole, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.06)
+    assert len(picture.png()) < len(whole.getvalue()) / 2
+    assert np.abs(pixels(picture.png()) - pixels(whole.getvalue())).max() <= 16  # of 255
 
 
 def test_the_line_beside_trained_weights_names_no_weight():
