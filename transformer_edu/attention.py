@@ -118,7 +118,9 @@ def scaled_dot_product_attention(
 
 def _softmax_or_empty(scores: Tensor, empty_rows: str) -> Tensor:
     """Softmax over the keys, with the empty rows replaced before they can make a NaN, forwards or backwards."""
-    empty = (scores == -torch.inf).all(-1, keepdim=True)  # (..., query, 1)
+    if not scores.shape[-1]:
+        return scores  # without keys there are no weights
+    empty = scores.amax(-1, keepdim=True) == -torch.inf  # (..., query, 1)
     weights = torch.where(empty, 0.0, scores).softmax(-1)  # an empty row is uniform now
     return torch.where(empty, 0.0, weights) if empty_rows == "zero" else weights
 
