@@ -427,11 +427,12 @@ SWIGLU_MISTAKES = (
         {"end": "after"},
         {"end": "gate_after"},
     ),
-    *each(
+    Mistake(
         "residual_inside",
         "You add x to the result: it differs from the right one by exactly x. The layer around this function adds the "
         "residual, so that x would be there twice.",
-        {"end": "residual"},
+        switches={"end": "residual"},
+        beside="You add x to the result. The layer around this function adds the residual: x would be there twice.",
     ),
     *each(
         "residual_and_norm",

@@ -129,6 +129,7 @@ def _second_layer(h: Tensor, w2: Tensor, b2: Tensor, bias2: str) -> Tensor:
         "before": lambda: (h + b2) @ w2,
         "on_w2": lambda: h @ (w2 + b2),
         "mean": lambda: h @ w2 / h.shape[-1] + b2,
+        "over_root": lambda: h @ w2 / h.shape[-1] ** 0.5 + b2,
         "product_from_left": lambda: w2 @ h + b2,
         "times": lambda: (h @ w2) * b2,
     }[bias2]()
@@ -192,6 +193,8 @@ def wrong_feed_forward(
         "mean": lambda: out.mean(-2),
         "sum": lambda: out.sum(-2),
         "first_sequence": lambda: out[0],
+        "batch_mean": lambda: out.mean(0),
+        "batch_sum": lambda: out.sum(0),
         "last_empty": lambda: torch.cat([out[..., :-1, :], torch.zeros_like(out[..., -1:, :])], dim=-2),
         "first_empty": lambda: torch.cat([torch.zeros_like(out[..., :1, :]), out[..., 1:, :]], dim=-2),
         "transposed": lambda: out.mT,
@@ -343,10 +346,11 @@ FEED_FORWARD_MISTAKES = (
         {"bias1": "product_from_left", "bias2": "product_from_left"},
         {"bias1": "product_from_left"},
     ),
-    *each(
+    Mistake(
         "no_second_bias",
         "The second bias, b2, is missing: your result differs from the right one by these numbers in every position.",
-        {"bias2": "none"},
+        switches={"bias2": "none"},
+        beside="The second bias, b2, is missing.",
     ),
     *each("bias_subtracted", "You subtract b2 instead of adding it.", {"bias2": "minus"}),
     *each("bias_twice", "You add b2 twice.", {"bias2": "twice"}),
@@ -394,11 +398,12 @@ FEED_FORWARD_MISTAKES = (
         "The first layer uses w2, transposed; w1 is never used.",
         {"weights": "tied_second"},
     ),
-    *each(
+    Mistake(
         "residual_inside",
         "You add x to the result: it differs from the right one by exactly x. The layer around this function adds the "
         "residual, so that x would be there twice.",
-        {"end": "residual"},
+        switches={"end": "residual"},
+        beside="You add x to the result. The layer around this function adds the residual: x would be there twice.",
     ),
     *each(
         "residual_inside",
@@ -430,6 +435,11 @@ FEED_FORWARD_MISTAKES = (
         "scaled",
         "You divide by d_ff, the number of hidden units. Their contributions are added, not averaged.",
         {"bias2": "mean"},
+    ),
+    *each(
+        "scaled",
+        "You divide by the root of d_ff. A root belongs to the scores of attention; nothing is scaled here.",
+        {"bias2": "over_root"},
     ),
     *each(
         "scaled",
@@ -524,6 +534,14 @@ FEED_FORWARD_MISTAKES = (
         "first_sequence_only",
         "You return the first sequence of the batch only. The result must have the shape of x.",
         {"result": "first_sequence"},
+        alone=True,
+    ),
+    *each(
+        "batch_averaged",
+        "The axis of the batch is gone: you take the mean, or the sum, of all sequences. The result must have the "
+        "shape of x, each sequence by itself.",
+        {"result": "batch_mean"},
+        {"result": "batch_sum"},
     ),
     *each(
         "axes_exchanged",
