@@ -203,8 +203,9 @@ def normalise(
 
 # ---------------------------------------------------------------- the gallery
 DROPPED = (
-    "Without keepdim=True {what} one axis less than x, so that it stands along the columns instead of the tokens: an error, or "
-    "silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with size 1."
+    "Without keepdim=True {what} one axis less than x, so that it stands along the columns instead of the tokens: an "
+    "error, or silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with "
+    "size 1."
 )
 UNDER_THE_ROOT = "It belongs under the root, added to the variance: sqrt(variance + eps)"
 
