@@ -324,6 +324,18 @@ def test_the_part_of_the_scores_that_is_wrong_is_named(changed, named):
     assert mistake("relative_scores", lambda *a: scores_wrongly(*changed(*a))) == named
 
 
+@pytest.mark.parametrize(
+    ("name", "fn"),
+    [
+        ("relative_table", lambda t, d: table_wrongly(t, d).tolist()),
+        ("shaw_index", lambda *a: shaw_wrongly(*a).tolist()),
+        ("alibi_bias", lambda *a: bias_wrongly(*a).tolist()),
+    ],
+)
+def test_right_numbers_in_nested_lists_are_named(name, fn):
+    assert mistake(name, fn) == "list_result"
+
+
 def test_half_precision_is_not_taken_for_a_mistake_of_positions():
     found = verdict("alibi_bias", lambda *a: bias_wrongly(*a).half())
     assert (found.status, found.mistake) == ("wrong", None)

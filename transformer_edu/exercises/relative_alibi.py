@@ -13,7 +13,7 @@ from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
 from .outcome import close
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -26,7 +26,7 @@ def _as_tensor(_: tuple, slopes: object) -> object:
     """The slopes may come as a list, a tuple or an array of numbers as well: each is read as a tensor."""
     if isinstance(slopes, np.ndarray) and slopes.dtype.kind == "f":
         return torch.from_numpy(slopes)
-    if isinstance(slopes, list) and all(isinstance(x, (int, float)) for x in slopes):
+    if isinstance(slopes, list) and all(isinstance(x, (int, float, np.floating)) for x in slopes):
         return torch.tensor(slopes, dtype=torch.float64)
     if isinstance(slopes, list) and all(isinstance(x, Tensor) and x.dim() == 0 for x in slopes):
         return torch.stack(slopes)
@@ -754,14 +754,14 @@ def _past_right(seen: Seen) -> bool:
 ALIBI_BIAS = Exercise(
     name="relative.alibi_bias",
     reference=lambda n_heads, n_queries, n_keys: relative.alibi_bias(n_heads, n_queries, n_keys),
-    results=(Result("bias", ("head", "query", "key")),),
+    results=(Result("result", ("head", "query", "key")),),
     probes=tuple(
         Probe(
             f"{h} head{'s' * (h > 1)}, {q} quer{'ies' if q > 1 else 'y'}, {k} keys",
             lambda h=h, q=q, k=k: (h, q, k),
             edge=h == 6,
         )
-        for h, q, k in ((2, 3, 3), (4, 3, 3), (1, 2, 2), (4, 1, 5), (2, 2, 4), (6, 2, 3))
+        for h, q, k in ((2, 3, 3), (4, 6, 6), (1, 2, 2), (4, 1, 5), (2, 2, 4), (6, 2, 3))
     ),
     mistakes=BIAS_MISTAKES,
     compound=bias_wrongly,
@@ -786,6 +786,7 @@ ALIBI_BIAS = Exercise(
         MORE_RESULTS,
         ONLY_SHAPE,
         NUMPY,
+        LIST_RESULT,
     ),
     at_once=2,
 )

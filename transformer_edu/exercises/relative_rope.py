@@ -20,7 +20,7 @@ from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, Verdict
 from .outcome import close, observe
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .sandbox import Budget, calm
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, ONLY_VIEW, VIEW_AND_MORE, Seen
 from .wording import wrapped
@@ -48,6 +48,7 @@ def _places(x: Tensor, positions: Tensor | None, places: str) -> Tensor:
         "first_for_all": lambda: default[:1].expand(t),
         "last_for_all": lambda: default[-1:].expand(t),
         "default_zero": lambda: default * (positions is not None),
+        "first_onward": lambda: default[:1] + torch.arange(t),
         "given_added": lambda: default if positions is None else default + torch.arange(t),
         "last_unturned": lambda: default * (torch.arange(t) < t - 1),
         "first_unturned": lambda: default * (torch.arange(t) > 0),
@@ -138,7 +139,8 @@ def rope_wrongly(
     if part in ("second_half", "second_half_own_width"):
         rest, turning = x[..., :-width], x[..., -width:]
     own = part in ("half_own_width", "second_half_own_width")
-    frequencies = _frequencies(width if own else x.shape[-1], base, exponent)[: width // 2]
+    of_width = x.shape[-1] * (x.shape[1] if exponent == "by_d_model" else 1)
+    frequencies = _frequencies(width if own else of_width, base, exponent)[: width // 2]
     frequencies = frequencies if slowest == "last" else frequencies.flip(0)
     place = _places(x, positions, places)
     if axis in ("heads", "batch"):
@@ -304,6 +306,13 @@ ROPE_MISTAKES = (
     ),
     *_one(
         "exponent",
+        "exponent_by_d_model",
+        "The exponents are divided by the whole width, heads times d, so that with several heads the slow pairs turn"
+        f" too fast. {ANGLE} Here d is the width of one head.",
+        "by_d_model",
+    ),
+    *_one(
+        "exponent",
         "frequencies_rise",
         RISE,
         "rising",
@@ -363,6 +372,13 @@ ROPE_MISTAKES = (
         " turned. Take them as they are.",
         "relative_to_first",
         "relative_to_last",
+    ),
+    *_one(
+        "places",
+        "positions_counted_on",
+        "Only the first of the given positions is used, and you count on from there: each token has a position of its"
+        " own, in any order.",
+        "first_onward",
     ),
     *_one(
         "places",
@@ -627,8 +643,20 @@ def _lengths_kept(seen: Seen) -> bool | None:
     return None if found is None else all(bool(close(before, after).all()) for before, after in pairs)
 
 
+def _nearly_right(seen: Seen) -> bool:
+    """Right to about two digits on every input."""
+    found = results(seen)
+    return found is not None and all(bool((y - r).abs().max() < 0.02) for _, r, y in found)
+
+
 SYMPTOMS = (
     CHANGES_INPUT,
+    Symptom(
+        "nearly_right",
+        "Your numbers are right to about two digits. Are the angles, or their sines and cosines, rounded or computed in"
+        " half precision? Angles that grow with the position need float32 at least.",
+        _nearly_right,
+    ),
     Symptom("frequencies_rise", RISE, _rises),
     Symptom(
         "positions_wrong",
@@ -645,6 +673,7 @@ SYMPTOMS = (
     ONLY_VIEW,
     VIEW_AND_MORE,
     NUMPY,
+    LIST_RESULT,
 )
 GENERAL = (  # true beside every right answer, and so tried last
     Symptom(

@@ -12,7 +12,7 @@ from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
 from .outcome import close
 from .relative_shift import shift_wrongly
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -480,6 +480,7 @@ SYMPTOMS = (
     MORE_RESULTS,
     ONLY_SHAPE,
     NUMPY,
+    LIST_RESULT,
 )
 
 

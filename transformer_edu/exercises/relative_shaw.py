@@ -8,7 +8,7 @@ from torch import Tensor
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -27,6 +27,8 @@ def _distances(q_len: int, k_len: int, queries: str, distance: str) -> Tensor:
     i = torch.arange(start, start + q_len)[:, None]
     if queries == "all_last":
         i = torch.full((q_len, 1), k_len - 1)
+    if queries == "all_first":
+        i = torch.full((q_len, 1), k_len - q_len)
     if queries == "as_many_as_keys":
         i = torch.arange(k_len)[:, None]
     j = torch.arange(q_len if queries == "keys_cut" else k_len)[None, :]
@@ -72,6 +74,9 @@ def shaw_wrongly(
         "lopsided": lambda: rel.clamp(-(m - 1), m) + m - 1,
         "half": lambda: rel.clamp(-(m // 2), m // 2) + m // 2,
         "sign_only": lambda: rel.sign() + m,
+        "all_zero": lambda: 0 * rel,
+        "all_middle": lambda: 0 * rel + m,
+        "all_last": lambda: 0 * rel + 2 * m,
         "future_only": lambda: rel.clamp(0, m) + m,
         "future_only_no_offset": lambda: rel.clamp(0, m),
         "offset_one_more": lambda: rel.clamp(-m, m) + m + 1,
@@ -190,6 +195,14 @@ MISTAKES = (
         f"You clip long before m, at half of it or at 1. {MIDDLE}",
         "half",
         "sign_only",
+    ),
+    *_one(
+        "clip",
+        "all_ids_equal",
+        f"All ids are the same: the distance has no influence (are the two bounds of the clip exchanged?). {MIDDLE}",
+        "all_zero",
+        "all_middle",
+        "all_last",
     ),
     *_one(
         "clip",
@@ -320,8 +333,9 @@ MISTAKES = (
     *_one(
         "queries",
         "one_query_for_all",
-        f"All your queries stand at the last position. {LAST}",
+        f"All your queries stand at one position, the last or the first of them. {LAST}",
         "all_last",
+        "all_first",
     ),
     *_one(
         "queries",
@@ -395,7 +409,18 @@ def _right_for(seen: Seen, past: bool) -> bool:
     return found is not None and all(torch.equal(r[part], y[part]) for r, y, part in parts)
 
 
+def _constant(seen: Seen) -> bool:
+    """Off by one number on each input."""
+    found = results(seen, floats=False)
+    return found is not None and all(len((y.long() - r).unique()) == 1 for _, r, y in found)
+
+
 SYMPTOMS = (
+    Symptom(
+        "wrong_offset",
+        f"The distances are clipped as they should be, but what you add to them is not m. {MIDDLE}",
+        _constant,
+    ),
     Symptom(
         "wrong_with_cache",
         f"With as many queries as keys all is right; with a cache it is not. {LAST}",
@@ -421,6 +446,7 @@ SYMPTOMS = (
     MORE_RESULTS,
     ONLY_SHAPE,
     NUMPY,
+    LIST_RESULT,
 )
 
 SHAW_INDEX = Exercise(

@@ -16,7 +16,7 @@ from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
 from .outcome import said
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, ONLY_VIEW, VIEW_AND_MORE, Seen
 
 
@@ -561,6 +561,7 @@ SYMPTOMS = (
     ONLY_VIEW,
     VIEW_AND_MORE,
     NUMPY,
+    LIST_RESULT,
 )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
-from .exercise import Probe
-from .outcome import Outcome, same_outcome
+from .exercise import Probe, Symptom
+from .outcome import Outcome, same_outcome, same_value
 from .symptoms import Seen
 
 Results = list[tuple[Probe, Tensor, Tensor]]  # probe, right result, reader's
@@ -36,3 +37,24 @@ def _alike(expected: Outcome, given: Outcome, floats: bool) -> bool:
     if given.error is not None or given.changed or not isinstance(y, Tensor) or y.shape != expected.value.shape:
         return False
     return y.is_floating_point() if floats else not (y.is_floating_point() or y.is_complex())
+
+
+def _right_in_lists(seen: Seen) -> bool:
+    """Every result is the right one in nested lists."""
+    for _, expected, given in seen:
+        if not isinstance(given.value, list):
+            return False
+        try:
+            as_tensor = torch.tensor(given.value, dtype=expected.value.dtype)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+        if not same_value(expected.value, as_tensor):
+            return False
+    return True
+
+
+LIST_RESULT = Symptom(
+    "list_result",
+    "Your numbers are right, but they come in nested lists: torch.tensor makes a tensor of them.",
+    _right_in_lists,
+)

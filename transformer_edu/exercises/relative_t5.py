@@ -10,7 +10,7 @@ from torch import Tensor
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .relative_symptoms import results, right_only_where
+from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -601,6 +601,7 @@ SYMPTOMS = (
     MORE_RESULTS,
     ONLY_SHAPE,
     NUMPY,
+    LIST_RESULT,
 )
 
 

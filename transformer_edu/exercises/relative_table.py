@@ -11,7 +11,7 @@ from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
 from .outcome import close
-from .relative_symptoms import results
+from .relative_symptoms import LIST_RESULT, results
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -487,12 +487,6 @@ SYMPTOMS = (
         lambda seen: _right_where(seen, "first pair"),
     ),
     Symptom(
-        "wrong_distances",
-        "Each of your rows is the right code of some distance, but the distances are not the right ones, or not in the"
-        f" right order. {ORDER}",
-        _codes_of_distances,
-    ),
-    Symptom(
         "number_of_columns",
         "The number of columns is not right: there are d / 2 frequencies, and each gives two columns, a sine and a"
         " cosine, which makes d.",
@@ -504,9 +498,16 @@ SYMPTOMS = (
         " 2T - 1 rows.",
         lambda seen: _wrong_size(seen, 0),
     ),
+    Symptom(
+        "wrong_distances",
+        "Each of your rows is the right code of some distance, but the distances are not the right ones, or not in the"
+        f" right order. {ORDER}",
+        _codes_of_distances,
+    ),
     MORE_RESULTS,
     ONLY_SHAPE,
     NUMPY,
+    LIST_RESULT,
 )
 
 RELATIVE_TABLE = Exercise(
