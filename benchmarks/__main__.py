@@ -1,4 +1,8 @@
-"""Run all benchmarks, or those named: python -m benchmarks [imports] [verdicts] [pictures] [relative]."""
+"""Run all benchmarks, or those named: python -m benchmarks [imports] [verdicts] [pictures] [relative] [models]
+[decoding].
+
+NAME=module:factory adds another system to `models` (see benchmarks/models.py).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,15 @@ import sys
 
 import torch
 
-from . import imports, pictures, relative, verdicts
+from . import decoding, imports, models, pictures, relative, verdicts
 
 BENCHMARKS = {
     "imports": imports.run,
     "verdicts": verdicts.run,
     "pictures": pictures.run,
     "relative": relative.run,
+    "models": models.run,
+    "decoding": decoding.run,
 }
 
 
@@ -21,6 +27,8 @@ def main(wanted: list[str]) -> int:
     if {"-h", "--help"} & set(wanted):
         print(__doc__)
         return 0
+    peers = dict(word.split("=", 1) for word in wanted if "=" in word)
+    wanted = [word for word in wanted if "=" not in word]
     unknown = [name for name in wanted if name not in BENCHMARKS]
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
@@ -28,7 +36,7 @@ def main(wanted: list[str]) -> int:
     torch.set_num_threads(1)
     for name in wanted or BENCHMARKS:
         print(f"\n{name}")
-        for label, value in BENCHMARKS[name]():
+        for label, value in BENCHMARKS[name](**({"wanted": peers} if name == "models" and peers else {})):
             print(f"  {label:58} {value}")
     return 0
 

@@ -1,10 +1,12 @@
 """The benchmarks run and say what they measured; how fast it was is nobody's test."""
 
 import pytest
+import torch
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import relative, verdicts
+from benchmarks import decoding, models, relative, verdicts
 from transformer_edu.exercises import load
+from transformer_edu.model import count_parameters
 
 
 def test_an_unknown_benchmark_is_refused_with_the_list_of_all(capsys):
@@ -17,7 +19,7 @@ def test_help_names_the_benchmarks_and_runs_none(word, capsys):
     assert benchmarks.main([word]) == 0
     said = capsys.readouterr().out
     assert all(f"[{name}]" in said for name in benchmarks.BENCHMARKS)
-    assert len(said.splitlines()) == 1
+    assert len(said.splitlines()) < 8
 
 
 def test_a_benchmark_prints_a_line_for_each_measurement(capsys, monkeypatch):
@@ -38,3 +40,28 @@ def test_the_cost_of_each_scheme_of_positions_is_measured_against_attention_with
     measured = {name: (milliseconds, ratio) for name, milliseconds, ratio in relative.ratios(4, rounds=1)}
     assert set(measured) == {"none", *relative.SCHEMES}
     assert measured["none"][1] == 1 and all(milliseconds > 0 for milliseconds, _ in measured.values())
+
+
+def test_torchs_transformer_and_ours_are_one_architecture():
+    sizes = models.SIZES | {"d_model": 24, "n_heads": 3, "d_ff": 20, "n_layers": 2}
+    ours, theirs = models.ours(**sizes), models.TorchTransformer(**sizes)
+    assert count_parameters(ours) == count_parameters(theirs)
+    source, target, source_mask, target_mask = models.batch_of(8)
+    batch = source[:2], target[:2], source_mask[:2], target_mask
+    assert ours(*batch).shape == theirs(*batch).shape == (2, 8, sizes["vocab_size"])
+    assert models.step_seconds(ours, batch) > 0
+    assert models.forward_seconds(theirs, batch) > 0
+
+
+def test_another_system_joins_by_its_module_and_factory(monkeypatch, capsys):
+    seen = {}
+    monkeypatch.setitem(benchmarks.BENCHMARKS, "models", lambda wanted: seen.update(wanted) or [])
+    assert benchmarks.main(["models", "mine=benchmarks.models:TorchTransformer"]) == 0
+    assert models.peers(seen)["mine"] is models.TorchTransformer
+
+
+def test_cached_and_recomputed_decoding_time_every_token():
+    built = decoding.model()
+    source, target = torch.ones(1, 3, dtype=torch.long), torch.ones(1, 6, dtype=torch.long)
+    assert len(decoding.cached_seconds(built, source, target)) == 6
+    assert len(decoding.recomputed_seconds(built, source, target, [2, 6])) == 2
