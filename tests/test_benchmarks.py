@@ -43,7 +43,7 @@ def test_the_cost_of_each_scheme_of_positions_is_measured_against_attention_with
 
 
 def test_torchs_transformer_and_ours_are_one_architecture():
-    sizes = models.SIZES | {"d_model": 24, "n_heads": 3, "d_ff": 20, "n_layers": 2}
+    sizes = models.SIZES | {"d_model": 24, "n_heads": 4, "d_ff": 20, "n_layers": 2}
     ours, theirs = models.ours(**sizes), models.TorchTransformer(**sizes)
     assert count_parameters(ours) == count_parameters(theirs)
     source, target, source_mask, target_mask = models.batch_of(8)
