@@ -65,6 +65,7 @@ def _series(m: int, formula: str) -> list[float]:
         "whole_division": lambda i: 2.0 ** (-8 * (i + 1) // m),
         "whole_step": lambda i: 2.0 ** (-(8 // m) * (i + 1)),
         "base_exponent": lambda i: ((i + 1) / m) ** 8,
+        "product": lambda i: 2 * (-8 * (i + 1) / m),
     }
     return [float(rows.get(formula, lambda i: 2 ** (-8 * (i + 1) / m))(i)) for i in range(m)]
 
@@ -119,6 +120,7 @@ def slopes_wrongly(
     return {
         "right": lambda: out,
         "normalised": lambda: out / out.sum(),
+        "by_largest": lambda: out / out.max(),
         "log": lambda: out.log(),
         "square": lambda: torch.diag(out),
         "last_missing": lambda: out[:-1],
@@ -302,9 +304,10 @@ SLOPES_MISTAKES = (
     *_one(
         "formula",
         "exponents_alone",
-        f"You return the exponents, 8i/n or -8i/n: the slopes are powers of 2. {LIST}",
+        f"You return the exponents (or twice the exponents): the slopes are powers, 2 ** (-8i/n). {LIST}",
         "exponents",
         "minus_exponents",
+        "product",
     ),
     *_one(
         "formula",
@@ -349,6 +352,7 @@ SLOPES_MISTAKES = (
         "whole_step",
     ),
     *_one("result", "normalised", "Your slopes are divided by their sum: they do not sum to 1.", "normalised"),
+    *_one("result", "normalised", "Your slopes are divided by the largest, so that one is 1.", "by_largest"),
     *_one("result", "logarithm", "You return the logarithms of the slopes.", "log"),
     *_one(
         "result",
@@ -420,7 +424,7 @@ ALIBI_SLOPES = Exercise(
         MORE_RESULTS,
         ONLY_SHAPE,
     ),
-    at_once=2,
+    at_once=3,
 )
 
 
@@ -788,5 +792,5 @@ ALIBI_BIAS = Exercise(
         NUMPY,
         LIST_RESULT,
     ),
-    at_once=2,
+    at_once=3,
 )

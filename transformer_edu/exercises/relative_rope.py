@@ -328,7 +328,7 @@ ROPE_MISTAKES = (
     *_one(
         "exponent",
         "exponent_not_divided",
-        f"The exponent is not divided by d (or cut to a whole number): only the first pair turns to speak of. {ANGLE}",
+        f"The exponent is not divided by d (or cut to a whole number): the other pairs hardly turn at all. {ANGLE}",
         "not_divided",
         "floor",
     ),

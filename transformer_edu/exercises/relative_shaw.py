@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .. import relative
 from .attention_symptoms import NUMPY
-from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
@@ -112,8 +112,13 @@ def shaw_wrongly(
 
 
 # ---------------------------------------------------------------- the gallery
+FREQUENT = {  # what may come together with two others
+    *("none", "no_offset", "after_to_m", "mirrored", "absolute", "from_zero", "late", "early", "transposed", "float"),
+}
+
+
 def _one(key: str, name: str, sentence: str, *values: str) -> tuple[Mistake, ...]:
-    return each(name, sentence, *({key: value} for value in values))
+    return tuple(Mistake(name, sentence, switches={key: v}, rare=v not in FREQUENT) for v in values)
 
 
 LAST = (
@@ -293,6 +298,7 @@ MISTAKES = (
         "Keys before and after the query get the same id, how far away they are: the sign of the distance is lost, and"
         f" m is not added. {MIDDLE}",
         switches={"distance": "absolute", "clip": "no_offset"},
+        rare=True,
     ),
     *_one(
         "distance",
@@ -461,5 +467,5 @@ SHAW_INDEX = Exercise(
     mistakes=MISTAKES,
     compound=shaw_wrongly,
     symptoms=SYMPTOMS,
-    at_once=2,
+    at_once=3,
 )
