@@ -379,6 +379,14 @@ def test_no_distance_is_asked_for_at_which_rounding_decides():
         assert ((place - place.round()).abs() > 1e-3).all(), probe.says
 
 
+def test_three_mistakes_at_once_are_named_as_three():
+    found = verdict("shaw_index", lambda q, k, m: (arange(q)[:, None] - arange(k)).clamp(-m, m))
+    assert set(found.mistake.split(" + ")) == {"query_minus_key", "queries_from_zero", "no_offset"}
+    assert "Three things at once." in found.message
+    found = verdict("alibi_bias", lambda h, q, k: -bias_wrongly(h, q, k, queries="from_zero", axes="last"))
+    assert set(found.mistake.split(" + ")) == {"queries_from_zero", "heads_last", "no_minus"}
+
+
 @pytest.mark.parametrize("heads", [6, 5, 12])
 def test_slopes_in_another_order_are_named(heads):
     assert heads in [probe.make()[0] for probe in load("relative.alibi_slopes").probes]

@@ -17,8 +17,15 @@ from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
+FREQUENT = {  # what may come together with two others
+    *("from_zero", "signed", "signed_other", "past_only", "plus", "first", "no_heads", "last", "transposed", "formula"),
+}
+
+
 def _one(key: str, name: str, sentence: str, *values: str, edge: bool = False, beside: str = "") -> tuple[Mistake, ...]:
-    return tuple(Mistake(name, sentence, switches={key: value}, edge=edge, beside=beside) for value in values)
+    return tuple(
+        Mistake(name, sentence, switches={key: v}, edge=edge, beside=beside, rare=v not in FREQUENT) for v in values
+    )
 
 
 # ---------------------------------------------------------------- alibi_slopes
