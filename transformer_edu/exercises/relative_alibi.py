@@ -16,7 +16,6 @@ from .outcome import close
 from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
-
 FREQUENT = {  # what may come together with two others
     *("from_zero", "signed", "signed_other", "past_only", "plus", "first", "no_heads", "last", "transposed", "formula"),
 }
