@@ -638,7 +638,8 @@ def test_a_stored_picture_is_half_the_size_and_looks_the_same():
     with style():
         picture.figure.savefig(whole, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.06)
     assert len(picture.png()) < len(whole.getvalue()) / 2
-    assert np.abs(pixels(picture.png()) - pixels(whole.getvalue())).max() <= 16  # of 255
+    changed = np.abs(pixels(picture.png()) - pixels(whole.getvalue())).max(axis=-1)  # of 255
+    assert changed.mean() < 0.5 and (changed <= 4).mean() > 0.95
 
 
 def test_the_line_beside_trained_weights_names_no_weight():
