@@ -145,6 +145,17 @@ def precedence(n, d):
     return torch.where(c % 2 == 0, a.sin(), a.cos())
 
 
+def pairs_overwritten(n, d):
+    table, a = torch.zeros(n, d), angles(n, d)
+    for i in range(d // 2):
+        table[:, i], table[:, i + 1] = a[:, i].sin(), a[:, i].cos()
+    return table
+
+
+def last_column_left_out(n, d):
+    return torch.cat([textbook(n, d - 1), torch.full((n, 1), math.nan)], -1) if d % 2 else textbook(n, d)
+
+
 def halves(a, d):
     return torch.cat([a.sin(), a.cos()], -1)[:, :d]
 
@@ -194,6 +205,11 @@ WRONG = [
     (SINUSOID, lambda n, d: (textbook(n, d) - textbook(n, d).mean()) / 2, "depends_on_length"),
     (SINUSOID, lambda n, d: textbook(n + 1, d)[n], "one_row"),
     (SINUSOID, lambda n, d: nn.Embedding(n, d).weight, "random"),
+    (SINUSOID, pairs_overwritten, "columns_overwritten"),
+    (SINUSOID, last_column_left_out, "odd_width"),
+    (SINUSOID, lambda n, d: textbook(n, d).half().float(), "imprecise"),
+    (SINUSOID, lambda n, d: textbook(2 * n + 7, d)[7 : n + 7], "positions_shifted"),
+    (SINUSOID, lambda n, d: None, "returns_nothing"),
     (ADD, lambda x, table: x.add_(table[: x.shape[1]]), "changes_input"),
     (ADD, lambda x, table: x + table[: x.size(0)].unsqueeze(1), "batch_axis"),
     (ADD, lambda x, table: x + table[None], "whole_table"),
@@ -202,7 +218,10 @@ WRONG = [
     (ADD, first_sequence_only, "tokens_left_out"),
     (ADD, lambda x, table: F.dropout(x + table[: x.shape[1]], 0.1), "random"),
     (ADD, lambda x, table: x * x.shape[-1] ** 0.5 + table[torch.arange(x.shape[1]) % len(table)], None),
+    (ADD, lambda x, table: [x[b] + table[: x.shape[1]] for b in range(len(x))], "not_a_tensor"),
     (EMBED, scales_the_callers_weight, "changes_input"),
+    (EMBED, lambda tokens, weight: (weight[tokens] * weight.shape[1] ** 0.5).half(), "half_precision"),
+    (EMBED, lambda tokens, weight: tokens @ weight, "ids_as_numbers"),
     (EMBED, lambda tokens, weight: weight[tokens] * weight.shape[1] ** 1 / 2, "wrong_factor"),
     (EMBED, lambda tokens, weight: nn.Embedding(*weight.shape)(tokens), "random"),
     (EMBED, lambda tokens, weight: F.embedding_bag(tokens, weight, mode="sum") * weight.shape[1] ** 0.5, "wrong_form"),
@@ -212,6 +231,7 @@ WRONG = [
     (IDS, lambda mask: torch.arange(mask.shape[1]) - mask.long().argmax(-1, keepdim=True), "negative"),
     (IDS, lambda mask: (torch.arange(mask.shape[1]) - (~mask).sum(-1, keepdim=True)).clamp(0), "left_padding_only"),
     (IDS, count_goes_on, "counted_through"),
+    (IDS, lambda mask: mask.sum(-1), "one_number_per_row"),
     (IDS, lambda mask: counted_by_loop(mask).tolist(), "lists"),
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from .. import positions
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
 from .outcome import same_value
 from .sinusoid import SINUSOID
-from .symptoms import SHAPE_SYMPTOMS, Seen, is_right
+from .symptoms import KIND_SYMPTOMS, SHAPE_SYMPTOMS, Seen, is_right
 
 X = Result("result", ("batch", "token", "column"))
 
@@ -55,6 +55,7 @@ def _position_rows(x: Tensor, table: Tensor, rows: str) -> Tensor:
         "batch_last_for_all": lambda: table[batch - 1],
         "end_for_all": lambda: table[-1],
         "mean": lambda: table[:length].mean(0),
+        "mean_of_table": lambda: table.mean(0),
         "mean_of_columns": lambda: table[:length].mean(-1, keepdim=True),
         "sum": lambda: table[:length].sum(0),
         "reversed": lambda: table[:length].flip(0),
@@ -67,6 +68,7 @@ def _position_rows(x: Tensor, table: Tensor, rows: str) -> Tensor:
         "row_by_row": lambda: table[torch.arange(batch * length).view(batch, length) % len(table)],
         "transposed": lambda: table[:length].T,
         "transposed_view": lambda: table[:length].T.reshape(length, d_model),
+        "transposed_first": lambda: table.T[:length],
         "columns": lambda: table[:, :length],
         "first_number": lambda: table[:length, :1],
         "token_numbers": lambda: torch.arange(length).float()[:, None],
@@ -199,6 +201,7 @@ ADD_MISTAKES = (
         "The positions stand in the sequence as further tokens: add each row to the token that stands there, so that "
         "length and width stay what they are.",
         *switch("operation", "joined_as_tokens", "joined_as_tokens_first"),
+        alone=True,
     ),
     Mistake(
         "sum_scaled",
@@ -304,6 +307,7 @@ ADD_MISTAKES = (
             ("batch_last_for_all", "table[batch - 1], the one of the last sequence's number"),
             ("end_for_all", "the last one of the table"),
             ("mean", "the mean of the rows"),
+            ("mean_of_table", "the mean of the whole table"),
             ("sum", "the sum of the rows"),
         )
     ),
@@ -355,7 +359,7 @@ ADD_MISTAKES = (
         "table_transposed",
         "The table's rows and columns are exchanged: a row of it belongs to one position, and its columns to the "
         "columns of x.",
-        *switch("rows", "transposed", "transposed_view", "columns"),
+        *switch("rows", "transposed", "transposed_view", "transposed_first", "columns"),
     ),
     Mistake(
         "multiplied",
@@ -483,6 +487,7 @@ ADD_POSITIONS = Exercise(
             "tokens than the table has rows has to be.",
             _right_where_it_runs,
         ),
+        *KIND_SYMPTOMS,
         *SHAPE_SYMPTOMS,
     ),
     at_once=2,
@@ -519,6 +524,9 @@ def embed(
         "length_one_looked_up": lambda: weight[tokens] / weight[tokens].norm(dim=-1, keepdim=True),
         "one_hot": lambda: F.one_hot(tokens, count).float(),
         "as_matrix": lambda: tokens.float() @ weight,
+        "as_whole_matrix": lambda: tokens @ weight,
+        "one_hot_whole": lambda: F.one_hot(tokens, count) @ weight,
+        "one_hot_linear": lambda: F.linear(F.one_hot(tokens, count).float(), weight),
         "product": lambda: tokens[..., None] * weight.mean(0),
         "with_places": lambda: weight[tokens],
     }[rows]()
@@ -706,10 +714,22 @@ EMBED_MISTAKES = (
         "weight[tokens].",
         switches={"rows": "product"},
     ),
-    Mistake(
+    *each(
         "ids_as_numbers",
         "The ids are used as numbers, in a matrix product: they only name a row of weight. Look it up: weight[tokens].",
-        switches={"rows": "as_matrix"},
+        *switch("rows", "as_matrix", "as_whole_matrix"),
+    ),
+    Mistake(
+        "one_hot_of_whole_numbers",
+        "One-hot vectors are whole numbers and weight is not, so their product is refused: .float() converts them. A "
+        "lookup, weight[tokens], needs neither.",
+        switches={"rows": "one_hot_whole"},
+    ),
+    Mistake(
+        "one_hot_transposed",
+        "F.linear multiplies by the transpose of weight: the product of one-hot vectors is with weight itself, "
+        "one_hot @ weight.",
+        switches={"rows": "one_hot_linear"},
     ),
     Mistake(
         "positions_too",
@@ -790,6 +810,7 @@ EMBED_TOKENS = Exercise(
             "next lookup is scaled twice. Multiply what was looked up, with *.",
             _weight_changed,
         ),
+        *KIND_SYMPTOMS,
         *SHAPE_SYMPTOMS,
     ),
     at_once=2,
@@ -832,6 +853,9 @@ def count(
         "from_the_right_columns": lambda: length - 1 - column,
         "from_the_end": lambda: column - total,
         "total": lambda: total.expand(batch, length),
+        "total_alone": lambda: total[:, 0],
+        "total_column": lambda: total,
+        "first_without_axis": lambda: torch.arange(length) - real.argmax(-1),
         "total_minus_one": lambda: total.expand(batch, length) - 1,
         "first_shift": lambda: (column - real[0].argmax()).clamp(min=0),
         "first_row": lambda: (real[:1].cumsum(-1) - 1).expand(batch, length),
@@ -998,6 +1022,17 @@ IDS_MISTAKES = (
         "not the sum.",
         *switch("counted", "total", "total_minus_one"),
     ),
+    *each(
+        "one_number_per_row",
+        "You return one number for each row, the count of its real tokens: use the running sum, cumsum, not the sum.",
+        *switch("counted", "total_alone", "total_column"),
+    ),
+    Mistake(
+        "no_keepdim",
+        "Where each row begins is known as (batch,), and lines up with the columns instead of the rows: keepdim=True "
+        "keeps an axis of size 1, (batch, 1).",
+        switches={"counted": "first_without_axis"},
+    ),
     *(
         Mistake(
             "one_row_for_all",
@@ -1148,6 +1183,7 @@ POSITION_IDS = Exercise(
             "tokens of each row: the first has id 0, wherever it stands.",
             _no_left_padding,
         ),
+        *KIND_SYMPTOMS,
         *SHAPE_SYMPTOMS,
     ),
     settled=_settled,

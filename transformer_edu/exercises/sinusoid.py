@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from .. import positions
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
-from .outcome import same_value
-from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen, is_right
+from .symptoms import KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen, is_right
 
 
 # ---------------------------------------------------------------- the wrong implementation
@@ -137,6 +135,7 @@ def _waves(angle: Tensor, wave: Tensor, waves: str) -> Tensor:
         "cosines": lambda: (cosine, cosine),
         "minus_sine": lambda: (-sine, cosine),
         "minus_cosine": lambda: (sine, -cosine),
+        "minus_sine_again": lambda: (sine, -sine),
         "sine_of_both": lambda: (sine, sine.cos()),
         "no_cosines": lambda: (sine, torch.zeros_like(sine)),
         "no_sines": lambda: (torch.zeros_like(sine), cosine),
@@ -202,6 +201,11 @@ def _scaled(table: Tensor, d: int, scale: str) -> Tensor:
 
 def _formed(table: Tensor, n: int, d: int, form: str) -> object:
     half = d // 2
+    if form == "overwritten":
+        result = torch.zeros(n, d)
+        for i in range(half):
+            result[:, i], result[:, i + 1] = table[:, 2 * i], table[:, 2 * i + 1]
+        return result
     return {
         "right": lambda: table,
         "batch_axis": lambda: table[None],
@@ -307,33 +311,6 @@ def _multiplied(seen: Seen) -> bool:
     return True
 
 
-def _half_precision(seen: Seen) -> bool:
-    return all(
-        isinstance(g.value, Tensor)
-        and g.value.dtype in (torch.float16, torch.bfloat16)
-        and same_value(e.value, g.value)
-        for _, e, g in _core(seen)
-    )
-
-
-def _as_tensor(value: object) -> Tensor | None:
-    try:
-        return torch.as_tensor(np.array(value.tolist() if hasattr(value, "tolist") else value, dtype=np.float64))
-    except (TypeError, ValueError):
-        return None
-
-
-def _not_a_tensor(seen: Seen) -> bool:
-    """A list or a NumPy array, whose numbers are all right."""
-    for _, e, g in _core(seen):
-        if isinstance(g.value, Tensor) or not (isinstance(g.value, list) or type(g.value).__module__ == "numpy"):
-            return False
-        mine = _as_tensor([x.tolist() if isinstance(x, Tensor) else x for x in g.value])
-        if mine is None or mine.shape != e.value.shape or not torch.allclose(mine, e.value.double(), atol=1e-4):
-            return False
-    return True
-
-
 def _columns(seen: Seen, parity: int) -> tuple[bool, bool]:
     """Whether the sine (parity 0) or cosine columns are all right, and whether the others are all wrong somewhere."""
     right, other = True, False
@@ -389,6 +366,30 @@ def _angles_moved(seen: Seen, scaled: bool) -> bool:
     return _same_as(seen, lambda p, exponent: factor * p / 10000**exponent + shift, 1e-3 * max(1.0, abs(factor)))
 
 
+def _from_elsewhere(seen: Seen) -> bool:
+    """The right rows of positions that begin with another number than 0."""
+    value = seen[0][2].value
+    if not isinstance(value, Tensor) or value.shape != (3, 4) or not value.is_floating_point():
+        return False
+    shift = float(torch.atan2(value[0, 2].double(), value[0, 3].double())) * 100  # told by the slow pair of columns
+    return abs(shift) > 0.05 and _same_as(seen, lambda p, exponent: (p + shift) / 10000**exponent, 5e-3)
+
+
+def _imprecise(seen: Seen) -> bool:
+    """Nearly right everywhere, and not quite."""
+    return all(
+        isinstance(g.value, Tensor)
+        and g.value.shape == e.value.shape
+        and g.value.dtype in (torch.float32, torch.float64)
+        and torch.allclose(g.value.double(), e.value.double(), rtol=0.0, atol=4e-3)
+        for _, e, g in _core(seen)
+    ) and not all(is_right(p, e, g) for p, e, g in seen if not p.edge)
+
+
+def _odd_wrong(seen: Seen) -> bool:
+    return [p.may_raise for p, e, g in seen if not is_right(p, e, g)] == [ODD_ERRORS]
+
+
 def _other_base(seen: Seen) -> bool:
     angles = _slowest(seen)
     if angles is None or not 1e-5 < angles[1] < 1.5:
@@ -425,6 +426,11 @@ SYMPTOMS = (
         _odd_only,
     ),
     Symptom(
+        "odd_width",
+        f"Right for even widths, wrong for an odd one. {ODD}",
+        _odd_wrong,
+    ),
+    Symptom(
         "long_only",
         "Right for short tables, wrong for 3000 positions: does it keep a table of a fixed length, or count "
         "positions in half precision, which has no odd numbers above 2048? Every length that is asked for must come "
@@ -438,19 +444,20 @@ SYMPTOMS = (
         "sign).",
         _multiplied,
     ),
-    Symptom(
-        "half_precision",
-        "Your table comes in half precision. Here it is float32: in half precision neighbouring rows of slow waves "
-        "are the same.",
-        _half_precision,
-    ),
-    Symptom(
-        "not_a_tensor",
-        "All numbers are right, but they come as a list or a NumPy array: torch.tensor makes a tensor of them.",
-        _not_a_tensor,
-    ),
+    *KIND_SYMPTOMS,
     MORE_RESULTS,
     ONLY_SHAPE,
+    Symptom(
+        "imprecise",
+        "Your numbers are nearly right, and wrong from the third or fourth decimal on: something is rounded, or "
+        "computed in half precision, or a constant in the formula is slightly off.",
+        _imprecise,
+    ),
+    Symptom(
+        "positions_shifted",
+        "Your rows are right, but for positions that begin with another number than 0.",
+        _from_elsewhere,
+    ),
     Symptom(
         "base_wrong",
         "Columns 0 and 1 are right, and the others slow down steadily, but not at the right rate: your base is not "
@@ -694,6 +701,18 @@ MISTAKES = (
             ),
             ("minus_cosine", "cosines", "cos(a) is sin(a + pi/2), and sin(a - pi/2) is its opposite"),
         )
+    ),
+    Mistake(
+        "shared_wave_missing",
+        "Your odd columns hold the opposite of their sine, which is what cos(a + pi / 2) gives: the cosine is sin(a "
+        "+ pi / 2).",
+        switches={"waves": "minus_sine_again"},
+    ),
+    Mistake(
+        "columns_overwritten",
+        "Pair i is written into columns i and i + 1, so that the next pair overwrites its cosine, and the right half "
+        "of the table stays empty: its columns are 2i and 2i + 1.",
+        switches={"form": "overwritten"},
     ),
     Mistake(
         "angles_themselves",

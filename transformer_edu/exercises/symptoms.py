@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 
+import torch
 from torch import Tensor
 
 from .exercise import Probe, Symptom
@@ -94,6 +95,44 @@ def _only_shape(seen: Seen) -> bool:
     return shapes_differ
 
 
+def _ordinary(seen: Seen) -> list[tuple[Outcome, Outcome]]:
+    return [(e, g) for p, e, g in seen if not (p.edge or p.raises)]
+
+
+def _nothing(seen: Seen) -> bool:
+    return all(g.error is None and g.value is None for _, g in _ordinary(seen))
+
+
+def _plain(x: object) -> object:
+    """Nested lists of numbers of a list, an array or a tensor."""
+    if isinstance(x, list):
+        return [_plain(item) for item in x]
+    return x.tolist() if hasattr(x, "tolist") else x
+
+
+def _not_a_tensor(seen: Seen) -> bool:
+    """A list or a NumPy array in the place of one tensor, all numbers right."""
+    for e, g in _ordinary(seen):
+        array = type(g.value).__module__ == "numpy"
+        if not isinstance(e.value, Tensor) or not (array or isinstance(g.value, list)):
+            return False
+        try:
+            mine = torch.tensor(_plain(g.value), dtype=torch.float64)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+        if not same_value(e.value.double(), mine):
+            return False
+    return True
+
+
+def _half(seen: Seen) -> bool:
+    halves = (torch.float16, torch.bfloat16)
+    return all(
+        isinstance(g.value, Tensor) and g.value.dtype in halves and same_value(e.value, g.value)
+        for e, g in _ordinary(seen)
+    )
+
+
 FLOAT_SIZE = Symptom(
     "float_size",
     "One of the sizes in your code is a float: / gives a float even where the division comes out even, and "
@@ -133,3 +172,22 @@ ONLY_SHAPE = Symptom(
     _only_shape,
 )
 SHAPE_SYMPTOMS = (FLOAT_SIZE, ONLY_VIEW, VIEW_AND_MORE, CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE)
+NOTHING = Symptom(
+    "returns_nothing",
+    "Your function gives nothing back: whatever it computes is lost at its end. A function returns what stands behind "
+    "the word return.",
+    _nothing,
+)
+NOT_A_TENSOR = Symptom(
+    "not_a_tensor",
+    "All numbers are right, but they come as a list or a NumPy array: torch.tensor makes a tensor of numbers, and "
+    "torch.stack one of tensors.",
+    _not_a_tensor,
+)
+HALF_PRECISION = Symptom(
+    "half_precision",
+    "The numbers are right as far as half precision reaches, but that is the dtype of your result: it should be "
+    "float32.",
+    _half,
+)
+KIND_SYMPTOMS = (NOTHING, NOT_A_TENSOR, HALF_PRECISION)
