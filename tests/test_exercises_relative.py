@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from transformer_edu.exercises import load
+from transformer_edu.exercises import load, relative_rope
 from transformer_edu.exercises.relative_alibi import bias_wrongly, slopes_wrongly
 from transformer_edu.exercises.relative_rope import FORMS, rope_wrongly
 from transformer_edu.exercises.relative_scores import scores_wrongly
@@ -267,6 +267,18 @@ def test_frequencies_that_rise_are_named_in_single_precision_too():
         return torch.cat([a * at.cos() - b * at.sin(), a * at.sin() + b * at.cos()], -1)
 
     assert mistake("rope", rope) == "frequencies_rise"
+
+
+def test_a_slow_answer_is_judged_without_trying_all_forms(monkeypatch):
+    monkeypatch.setattr(relative_rope, "PATIENCE", -1)
+    calls = []
+
+    def slow(*a):
+        calls.append(a)
+        return rope_wrongly(*a, pairing="half_split")
+
+    assert verdict("rope", slow).status == "correct"
+    assert len(calls) < 4 * len(load("relative.rope").probes)
 
 
 def test_mixed_pairings_are_named_whichever_of_the_two_the_columns_follow():

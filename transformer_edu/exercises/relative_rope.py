@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -575,6 +576,9 @@ def _turned_back(fn: Callable) -> Callable | None:
     return turned
 
 
+PATIENCE = 1.5  # seconds: a slower function is not tried beside each right answer in turn
+
+
 class RopeExercise(Exercise):
     """An exercise with very many right answers: those of `FORMS`, and each followed by a fixed turn."""
 
@@ -585,8 +589,9 @@ class RopeExercise(Exercise):
         return verdict
 
     def _judged(self, fn: Callable) -> Verdict:
+        start = time.monotonic()
         found = self._named(fn, FORMS[:1])
-        if found is not None or not callable(fn):
+        if found is not None or not callable(fn) or time.monotonic() - start > PATIENCE:
             return found or super().check(fn, quiet=True)
         with calm():
             turned = _turned_back(fn)

@@ -462,6 +462,18 @@ CRASHES = (
         lambda x: torch.stack([x[:, :, i, x.shape[2] - i : 2 * x.shape[2] - i] for i in range(x.shape[2])], 2),
     ),
     Mistake(
+        "distance_mirrored",
+        "The slices of your rows move the wrong way: row i starts at column T - 1 + i, and soon runs past the end of x."
+        f" {ROWS}",
+        lambda x: torch.stack([x[:, :, i, x.shape[2] - 1 + i : 2 * x.shape[2] - 1 + i] for i in range(x.shape[2])], 2),
+    ),
+    Mistake(
+        "rows_not_stacked",
+        "Your rows are right, but they come in a list: torch.stack(rows, 2) makes one tensor of them, with the queries"
+        " as axis 2.",
+        lambda x: list(_picked(x, "right").unbind(2)),
+    ),
+    Mistake(
         "no_column_of_zeros",
         "The numbers are regrouped without the column of zeros. It is what makes each row one longer than the"
         f" distances, so that the rows slip by one. {TRICK}",
@@ -496,7 +508,8 @@ def _wrong_start(seen: Seen) -> bool:
 
 def _zeros_left(seen: Seen) -> bool:
     squares = _squares(seen)
-    return squares is not None and all((y[y != r] == 0).all() for _, r, y in squares)
+    left = squares is not None and all((y[y != r] == 0).all() for _, r, y in squares)
+    return left and any((y != 0).any() for *_, y in squares)
 
 
 def _spilled(seen: Seen) -> bool:
