@@ -216,10 +216,13 @@ def test_the_layer_norm_module_and_its_kernel_equal_the_function(name, dtype):
         same(mine.grad, other.grad, 5 * tolerance)
 
 
-def test_parameters_in_float32_serve_tokens_in_float16():
+def test_parameters_in_float32_serve_tokens_in_float16_and_float64():
     x = tokens(300.0, 300.0, torch.float16)
     for module in (LayerNorm(d_model=D), RMSNorm(d_model=D)):
         assert module(x).dtype == torch.float16 and module(x).isfinite().all()
+        wide = tokens(dtype=torch.float64)
+        assert module(wide).dtype == torch.float64
+        same(module(wide), module(wide.float()), 1e-6)
 
 
 def test_the_rms_module_equals_the_function():
