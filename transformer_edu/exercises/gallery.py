@@ -20,7 +20,7 @@ class Gallery:
     def __init__(self, exercise: Exercise, given: list[Outcome]) -> None:
         self.exercise, self.given = exercise, given
         right = exercise.expected()
-        wrong = {i for i, outcome in enumerate(given) if not outcome.refused and not same_outcome(outcome, right[i])}
+        wrong = {i for i, outcome in enumerate(given) if not same_outcome(outcome, right[i])}
         # What went wrong tells most, and a number more than an error: it comes first.
         probes = sorted(range(len(given)), key=lambda i: (i not in wrong, given[i].error is not None))
         self.core = [i for i in probes if not exercise.probes[i].edge]

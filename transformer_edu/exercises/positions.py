@@ -934,20 +934,28 @@ def _no_left_padding(seen: Seen) -> bool:
     return all(left != right for left, right in sides)
 
 
-NEGATIVE = (
-    "The real tokens are counted right, but padding gets a negative id. -1 is an index error in a lookup on the GPU, "
-    "and on the CPU it may be the table's LAST row: ids under padding may be anything that is valid, so clamp them "
-    "to 0."
+NEGATIVE_BESIDE = (
+    "Padding gets a negative id. -1 is an index error in a lookup on the GPU, and on the CPU it may be the table's "
+    "LAST row: ids under padding may be anything that is valid, so clamp them to 0."
 )
+NEGATIVE = f"The real tokens are counted right, but not the padding. {NEGATIVE_BESIDE}"
 LEFT = (
     "With padding on the left every real token's id is too large, by the number of pads before it: you number the "
     "columns. That holds only while the padding stands on the right; count the real tokens instead, each row for "
     "itself."
 )
 
+ALL_PADS = (
+    "With padding on the right every real token's id is too small: you subtract the number of ALL pads in the row "
+    "from the column, and only those before a token count."
+)
+
 IDS_MISTAKES = (
     Mistake("columns_numbered", LEFT, switches={"counted": "columns"}),
-    *each("negative", NEGATIVE, *switch("padding", "kept", "minus_one", "minus_100")),
+    *(
+        Mistake("negative", NEGATIVE, switches={"padding": padding}, beside=NEGATIVE_BESIDE)
+        for padding in ("kept", "minus_one", "minus_100")
+    ),
     Mistake(
         "tokens_as_ids",
         "You return the mask itself as numbers: all real tokens get the id 1. Count them, 0, 1, 2 ... in each row.",
@@ -972,17 +980,14 @@ IDS_MISTAKES = (
         "Your ids are one too small: the first real token has id 0, and yours has -1.",
         switches={"start": "minus_one"},
     ),
-    Mistake(
-        "left_padding_only",
-        "Right for padding on the left, but with padding on the right every real token's id is too small: you "
-        "subtract the number of ALL pads in the row from the column, and only those before a token count.",
-        switches={"counted": "left_padding_only", "padding": "clamped"},
-    ),
-    Mistake(
-        "left_padding_only",
-        "Right for padding on the left, but with padding on the right every real token's id is too small: you "
-        "subtract the number of ALL pads in the row from the column, and only those before a token count.",
-        switches={"counted": "left_padding_only"},
+    *(
+        Mistake(
+            "left_padding_only",
+            f"Right for padding on the left. {ALL_PADS}",
+            switches={"counted": "left_padding_only", "padding": padding},
+            beside=ALL_PADS,
+        )
+        for padding in ("clamped", "free")
     ),
     Mistake(
         "batch_axis",

@@ -503,7 +503,7 @@ SYMPTOMS = (
 
 # ---------------------------------------------------------------- the gallery
 NEARLY_STILL = (
-    "Columns 0 and 1 are right, but from the second pair on your waves hardly move: the angle there is p / 10000 or "
+    "From the second pair of columns on your waves hardly move: the angle there is p / 10000 or "
     "less. It should be p / 10000^(2i / d_model): the division by d_model belongs inside the power, within "
     "parentheses, and where the power is written with exp, it is exp(-2i / d_model * log(10000))."
 )
@@ -515,6 +515,8 @@ MISTAKES = (
         "vary far too slowly. It is 2i / d_model with i the number of the PAIR; a counter that already steps by 2 is "
         "the 2i.",
         switches={"exponent": "doubled"},
+        beside="The exponent grows twice as fast as it should: it is 2i / d_model with i the number of the PAIR, and "
+        "a counter that already steps by 2 is the 2i.",
     ),
     Mistake(
         "cosine_own_column",
@@ -545,11 +547,15 @@ MISTAKES = (
         beside="The sines stand in the first half of the columns and the cosines in the second, as in some programs. "
         "Here, as in the paper, they stand in turn: sines in the even columns, cosines in the odd ones.",
     ),
-    *each(
-        "odd_width_crash",
-        f"Right for even widths, but an odd d_model stops it with an accident of the shapes. {ODD}",
-        *switch("odd", "crash_cosine", "crash_sine", "crash_index", "crash_reshape"),
-        edge=True,
+    *(
+        Mistake(
+            "odd_width_crash",
+            f"Right for even widths, but an odd d_model stops it with an accident of the shapes. {ODD}",
+            switches={"odd": odd},
+            edge=True,
+            beside=f"An odd d_model stops it with an accident of the shapes. {ODD}",
+        )
+        for odd in ("crash_cosine", "crash_sine", "crash_index", "crash_reshape")
     ),
     Mistake(
         "halved_exponent",
