@@ -103,7 +103,7 @@ def stored_form(output):
 # Running --------------------------------------------------------------------------------------------------
 
 
-def execute(nb, timeout=300):
+def execute(nb, timeout=600):
     """A copy of the notebook, run from top to bottom in a new kernel, beside the lessons."""
     nb = deepcopy(nb)
     where = {"metadata": {"path": str(ROOT / "notebooks")}}

@@ -145,7 +145,7 @@ def run_all(page):
     page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
     done = f"{CELLS}.every(cell => cell.execution_count !== null) && {IDLE}"
-    page.wait_for_function(done, timeout=300 * SECOND)
+    page.wait_for_function(done, timeout=900 * SECOND)
 
 
 def cells(page):
