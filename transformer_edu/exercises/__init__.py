@@ -15,7 +15,7 @@ from .wording import Difference
 
 __all__ = ["Difference", "Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict", "load", "names"]
 
-TOPICS = ("welcome", "masks", "attention", "heads", "feedforward", "norms", "positions", "relative")
+TOPICS = ("welcome", "masks", "attention", "heads", "feedforward", "norms", "positions", "relative", "training")
 
 
 def names() -> list[str]:

@@ -177,7 +177,7 @@ def _compare_several(results: Sequence[Result], expected: list, given: object, w
         wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where)]
         right = [r.name for r in results if r.name not in wrong]
         if right:
-            text = f"The {' and '.join(right)} {_is(right[-1])} right, the {wrong[0]} {_is(wrong[0])} not. {first.text}"
+            text = f"The {_listed(right)} right, the {_listed(wrong)} not. {first.text}"
             return Complaint(first.kind, text, first.difference)
     return first
 
@@ -259,7 +259,7 @@ def _wider(given: Tensor, expected: Tensor) -> bool:
 
 
 def _has(name: str) -> str:
-    return "have" if name.endswith("s") else "has"
+    return "have" if _is(name) == "are" else "has"
 
 
 def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
@@ -345,8 +345,14 @@ def _forgot(x: object) -> str:
     return " Did you forget return?" if x is None else ""
 
 
+def _listed(names: list[str]) -> str:
+    """ "output is", "output and weights are", "a, b and c are"."""
+    *others, last = names
+    return f"{', '.join(others)} and {last} are" if others else f"{last} {_is(last)}"
+
+
 def _is(name: str) -> str:
-    return "are" if name.endswith("s") else "is"
+    return "are" if name.endswith("s") and not name.endswith("ss") else "is"
 
 
 def _ordinal(i: int) -> str:
