@@ -49,6 +49,7 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
     wanted += ["positions.position_ids"]
     wanted += ["relative.relative_shift", "relative.relative_table", "relative.relative_scores", "relative.shaw_index"]
     wanted += ["relative.t5_bucket", "relative.alibi_slopes", "relative.alibi_bias", "relative.rope"]
+    wanted += ["model.decoder_io", "model.shift_right", "model.decoder_layer", "model.build_stack", "model.run_stack"]
     wanted += ["training.noam_lr", "training.smoothed_targets", "training.label_smoothing", "training.sequence_loss"]
     wanted += ["training.joined_loss", "training.perplexity", "training.train_step"]
     assert names() == wanted

@@ -15,7 +15,18 @@ from .wording import Difference
 
 __all__ = ["Difference", "Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict", "load", "names"]
 
-TOPICS = ("welcome", "masks", "attention", "heads", "feedforward", "norms", "positions", "relative", "training")
+TOPICS = (
+    "welcome",
+    "masks",
+    "attention",
+    "heads",
+    "feedforward",
+    "norms",
+    "positions",
+    "relative",
+    "model",
+    "training",
+)
 
 
 def names() -> list[str]:

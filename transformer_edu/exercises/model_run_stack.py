@@ -1,0 +1,280 @@
+"""The exercise run_stack of lesson 08: how people send x through the layers, and where they put the last norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ..model import run_stack
+from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
+from .model_parts import D_MODEL, Norm, StackLayer, alone_right, table
+from .norm_parts import numbers
+from .outcome import same_value
+from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
+
+__all__ = ["RUN_STACK"]
+
+Layer = Callable[[Tensor, Tensor | None], Tensor]
+
+
+def _order(n: int, order: str) -> list[int]:
+    """Which layers run, in this order."""
+    i = list(range(n))
+    return {
+        "in_turn": i,
+        "reversed": i[::-1],
+        "first_only": i[:1],
+        "last_only": i[-1:],
+        "without_first": i[1:],
+        "without_last": i[:-1],
+        "first_repeated": i[:1] * n,
+        "last_repeated": i[-1:] * n,
+        "each_twice": [j for j in i for _ in range(2)],
+        "all_twice": i * 2,
+        "first_twice": i[:1] + i,
+        "last_twice": i + i[-1:],
+        "none": [],
+    }[order]
+
+
+def _mask_of(mask: Tensor | None, which: str, first: bool, last: bool) -> Tensor | None:
+    if which == "inverted":
+        return None if mask is None else ~mask
+    given = {"every": True, "none": False, "first": first, "last": last, "not_first": not first}[which]
+    return mask if given else None
+
+
+def run(
+    x: Tensor,
+    layers: Sequence[Layer],
+    mask: Tensor | None,
+    final_norm: Callable[[Tensor], Tensor],
+    pre_norm: bool,
+    *,
+    order: str = "in_turn",
+    way: str = "chain",
+    masks: str = "every",
+    norm_pre: str = "end",
+    norm_post: str = "none",
+    changed: str = "no",
+    end: str = "x",
+) -> object:
+    """What a reader makes of the stack; with no switch set it is right."""
+    norm = norm_pre if pre_norm else norm_post
+    state = final_norm(x) if norm in ("begin", "both_ends") else x
+    start, outputs, states = state, [], []
+    which = _order(len(layers), order)
+    for place, i in enumerate(which):
+        taken = start if way in ("side_by_side", "sum", "mean", "sum_with_x") else state
+        taken = final_norm(taken) if norm in ("before_each", "before_each_and_end") else taken
+        y = layers[i](taken, _mask_of(mask, masks, place == 0, place == len(which) - 1))
+        outputs.append(y)
+        state = y + {"residual": state, "residual_of_start": start}.get(way, 0.0)
+        inner = norm == "between" and place < len(which) - 1
+        state = final_norm(state) if norm in ("after_each", "after_each_and_end") or inner else state
+        states.append(state)
+    if way in ("sum", "mean", "sum_with_x"):
+        state = {"sum": sum, "mean": lambda o: sum(o) / len(o), "sum_with_x": lambda o: sum(o) + start}[way](outputs)
+    if norm in ("end", "twice", "both_ends", "after_each_and_end", "before_each_and_end"):
+        state = final_norm(state)
+    state = {"twice": lambda: final_norm(state), "residual": lambda: state + final_norm(state)}.get(
+        norm, lambda: state
+    )()
+    if changed == "x":
+        x += 1.0
+    if changed == "layers":
+        layers.pop()
+    if changed == "order":
+        layers.reverse()
+    return {
+        "x": lambda: state,
+        "input": lambda: x.clone(),
+        "states": lambda: states,
+        "stacked": lambda: torch.stack(states),
+        "normed_input": lambda: final_norm(x),
+        "nothing": lambda: None,
+    }[end]()
+
+
+# ---------------------------------------------------------------- the gallery
+NORM = "Behind pre-norm layers stands one last norm, behind post-norm layers none: their last one ends with a norm."
+IN_TURN = "The layers are a chain: each gets what the one before it gave."
+ANEW = "Every layer gets the first x: what the other layers gave is lost. x = layer(x, mask) hands it on."
+TOO_OFTEN = "You use final_norm {}: it is called once, behind the last layer, and only where pre_norm is True."
+
+
+def _norms() -> tuple[Mistake, ...]:
+    return (
+        *each("norm_always", f"You use final_norm whatever pre_norm says. {NORM}", {"norm_post": "end"}),
+        *each("norm_never", f"You never use final_norm. {NORM}", {"norm_pre": "none"}),
+        *each(
+            "norm_the_wrong_way_round",
+            f"You use final_norm where pre_norm is False, and not where it is True. {NORM}",
+            {"norm_pre": "none", "norm_post": "end"},
+        ),
+        *(
+            Mistake(name, TOO_OFTEN.format(how), switches=switches)
+            for name, how, value in (
+                ("norm_after_each_layer", "after each layer", "after_each"),
+                ("norm_after_each_layer", "after each layer, and again at the end", "after_each_and_end"),
+                ("norm_after_each_layer", "between the layers, and not at the end", "between"),
+                ("norm_before_each_layer", "before each layer", "before_each"),
+                ("norm_before_each_layer", "before each layer, and at the end", "before_each_and_end"),
+                ("norm_before_layers", "before the first layer", "begin"),
+                ("norm_before_layers", "before the first layer, and at the end", "both_ends"),
+                ("norm_twice", "twice at the end", "twice"),
+                ("norm_added", "in a sum, x + final_norm(x)", "residual"),
+            )
+            for switches in ({"norm_pre": value}, {"norm_pre": value, "norm_post": value}, {"norm_post": value})
+        ),
+    )
+
+
+MISTAKES = (
+    *_norms(),
+    *each("mask_dropped", "The layers run without the mask: each gets it, layer(x, mask).", {"masks": "none"}),
+    *each("mask_for_first_only", "Only the first layer gets the mask: each layer reads the tokens anew, and each needs "
+          "it.", {"masks": "first"}),
+    *each("mask_for_last_only", "Only the last layer gets the mask: each layer needs it.", {"masks": "last"}),
+    *each("mask_not_for_first", "The first layer does not get the mask: each layer needs it.", {"masks": "not_first"}),
+    *each("mask_inverted", "The mask is inverted: True already means that a token may be read.", {"masks": "inverted"}),
+    *each("reversed", f"The layers run from the last to the first. {IN_TURN}", {"order": "reversed"}),
+    *each(
+        "input_not_handed_on",
+        f"Only one layer has an effect, the last. {ANEW}",
+        {"order": "last_only"},
+    ),
+    *each(
+        "first_layer_only",
+        "Only the first layer runs. Does return stand inside the loop?",
+        {"order": "first_only"},
+    ),
+    *each("first_layer_missing", "The first layer is left out: counting begins at 0.", {"order": "without_first"}),
+    *each("last_layer_missing", "The last layer is left out: range(n) already ends before n.",
+          {"order": "without_last"}),
+    *each(
+        "one_layer_repeated",
+        "One and the same layer runs at every step: each layer has weights of its own, and runs once.",
+        {"order": "first_repeated"}, {"order": "last_repeated"},
+    ),
+    *each("layer_twice", "A layer runs twice, and each runs once.", {"order": "each_twice"}, {"order": "all_twice"},
+          {"order": "first_twice"}, {"order": "last_twice"}),
+    *each("no_layer", "No layer has an effect: what they give is not kept. x = layer(x, mask) keeps it.",
+          {"order": "none"}),
+    *each("layers_summed", f"The layers run side by side, and their results are added. {IN_TURN}", {"way": "sum"},
+          {"way": "sum_with_x"}),
+    *each("layers_averaged", f"The layers run side by side, and their results are averaged. {IN_TURN}",
+          {"way": "mean"}),
+    *each("residual_added", "Its own input is added to what each layer gives: the residuals are inside the layers "
+          "already.",
+          {"way": "residual"}),
+    *each("residual_added", "The first x is added to what each layer gives: the residuals are inside the layers "
+          "already.", {"way": "residual_of_start"}),
+    *each("all_states_returned", "You return the state after every layer: only the last is asked for.",
+          {"end": "states"}, {"end": "stacked"}, alone=True),
+    *each("input_normed", f"What you return is final_norm of the first x, and the layers have no effect. {NORM}",
+          {"end": "normed_input"}, alone=True),
+    *each("nothing_returned", "Nothing comes back: a return is missing.", {"end": "nothing"}, alone=True),
+    *each(
+        "changes_x",
+        "The caller's x is changed: an operation in place works on it. x = layer(x, mask) gives the name to a new "
+        "tensor.",
+        {"changed": "x"},
+    ),
+    *each(
+        "changes_layers",
+        "The caller's list of layers is changed: pop and reverse work on it in place.",
+        {"changed": "layers"}, {"changed": "order"},
+    ),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- symptoms and probes
+MASKED, UNMASKED = "3 layers, a mask", "3 layers, mask None"
+COUNTS = {MASKED: 3, UNMASKED: 3, "1 layer, a mask": 1, "2 layers, a mask": 2}
+
+
+def _says(what: str, pre_norm: bool) -> str:
+    return f"{what}, pre_norm {pre_norm}"
+
+
+def _same(seen: Seen, *pairs: tuple[str, str]) -> bool:
+    found = table(seen)
+    return found is not None and all(same_value(found[a][1], found[b][1]) for a, b in pairs)
+
+
+def _mask_unused(seen: Seen) -> bool:
+    return _same(seen, *((_says(MASKED, pre), _says(UNMASKED, pre)) for pre in (False, True)))
+
+
+def _mode_ignored(seen: Seen) -> bool:
+    return _same(seen, *((_says(what, False), _says(what, True)) for what in COUNTS))
+
+
+def _given(what: str, pre_norm: bool) -> Callable[[], tuple]:
+    def make() -> tuple:
+        layers = [StackLayer(41 + i) for i in range(COUNTS[what])]
+        mask = torch.tensor([[[True, True, True]], [[True, False, True]]])  # (batch, 1, key)
+        return numbers(2, 3, D_MODEL, seed=40), layers, None if what == UNMASKED else mask, Norm(45), pre_norm
+
+    return make
+
+
+RUN_STACK = Exercise(
+    name="model.run_stack",
+    reference=run_stack,
+    results=(Result("result", ("batch", "token", "column")),),
+    probes=(
+        *(
+            Probe(_says(what, pre), _given(what, pre), blind_to=("norm_post",) if pre else ("norm_pre",))
+            for what in ("1 layer, a mask", "2 layers, a mask", UNMASKED, MASKED)
+            for pre in (False, True)
+        ),
+        *(
+            Probe(
+                _says("2 layers, a mask, with gradients", pre),
+                _given("2 layers, a mask", pre),
+                edge=True,
+                gradients=True,
+                blind_to=("norm_post",) if pre else ("norm_pre",),
+            )
+            for pre in (False, True)
+        ),
+    ),
+    compound=run,
+    at_once=2,
+    mistakes=MISTAKES,
+    symptoms=(
+        CHANGES_INPUT,
+        MORE_RESULTS,
+        ONLY_SHAPE,
+        Symptom(
+            "mask_without_effect",
+            "Your result is the same with the mask and without one: each layer gets it, layer(x, mask).",
+            _mask_unused,
+        ),
+        Symptom(
+            "mode_ignored",
+            f"Your result does not depend on pre_norm. {NORM}",
+            _mode_ignored,
+        ),
+        Symptom(
+            "post_wrong",
+            "With pre_norm True it is right, with False it is not: there x is returned as the last layer gives it.",
+            alone_right(lambda probe: probe.make()[4]),
+        ),
+        Symptom(
+            "pre_wrong",
+            "With pre_norm False it is right, with True it is not: there final_norm is called once, on what the last "
+            "layer gives.",
+            alone_right(lambda probe: not probe.make()[4]),
+        ),
+        Symptom(
+            "one_layer_right",
+            f"With one layer it is right, with more it is not. {IN_TURN}",
+            alone_right(lambda probe: "1 layer" in probe.says),
+        ),
+    ),
+)
