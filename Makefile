@@ -19,7 +19,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # Small tensors run slower on several threads, and the same numbers come out everywhere on one.
 export OMP_NUM_THREADS := 1
 
-.PHONY: help lab test test-gpu lint notebooks address clean
+.PHONY: help lab test test-gpu lint notebooks checkpoint address clean
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -40,6 +40,9 @@ lint: $(VENV)/test  ## check the style of code and notebooks
 
 notebooks: $(VENV)/test  ## run every notebook and store its outputs
 	$(BIN)/python tests/notebook_tools.py record $(NOTEBOOKS)
+
+checkpoint: $(VENV)/lab  ## train the small model that the course ships with anew (ten seconds)
+	$(BIN)/python -c "from transformer_edu import trained; trained.rebuild()"
 
 address: $(VENV)/test  ## move the course to another repository: make address URL=https://github.com/OWNER/REPO
 	$(BIN)/python tests/notebook_tools.py address "$(URL)"

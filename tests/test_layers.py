@@ -20,6 +20,7 @@ model
 training decoding speech language_model
 systems pretrained clinic scaling
 tasks
+trained
 inspection
 exercises
 plots

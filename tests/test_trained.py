@@ -1,0 +1,91 @@
+"""The model that ships with the course: what it can do, and that its file is what its recipe says."""
+
+import tomllib
+
+import torch
+from notebook_tools import ROOT
+from sizes import error_text
+
+from transformer_edu.decoding import CachedStep, greedy_decode
+from transformer_edu.inspection import record_attention
+from transformer_edu.masks import causal_mask, padding_mask
+from transformer_edu.tasks import alignment_matrix, alignment_score, number_in_words
+from transformer_edu.trained import RECIPE, number_words_model, rebuild
+
+FILE = ROOT / "transformer_edu/trained/number_words.pt"
+
+
+def accuracy(stage, examples):
+    model, task = number_words_model(stage)
+    batch = task.batch(examples)
+    step = CachedStep(model, batch.source, padding_mask(batch.source_lengths, batch.source.shape[1]))
+    prompt = torch.full((len(examples), 1), task.target.start_id)
+    return task.exact_match(greedy_decode(step, prompt, task.target.stop_id, task.target.pad_id, 16), examples)
+
+
+def unseen(n):
+    return number_words_model()[1].examples(n, split="test")
+
+
+def test_it_translates_numbers_that_it_has_never_seen():
+    assert accuracy("final", unseen(400)) >= 0.99
+
+
+def test_it_translates_the_numbers_of_two_digits():
+    assert accuracy("final", [number_in_words(n) for n in range(10, 100)]) >= 0.98
+
+
+def test_the_early_stage_knows_some_and_doubts():
+    assert 0.05 < accuracy("early", unseen(200)) < 0.5
+
+
+def test_its_attention_to_the_source_is_the_right_alignment():
+    model, task = number_words_model()
+    examples = unseen(200)
+    batch = task.batch(examples)
+    source_mask = padding_mask(batch.source_lengths, batch.source.shape[1])
+    with torch.no_grad(), record_attention(model) as weights:
+        model(batch.source, batch.target_in, source_mask, causal_mask(batch.target_in.shape[1]))
+    (cross,) = (calls[0][:, 0] for name, calls in weights.items() if "cross_attention" in name)
+    assert alignment_score(cross, alignment_matrix(examples)) > 0.95
+
+
+def test_it_comes_ready_to_use_and_leaves_the_random_state():
+    before = torch.get_rng_state()
+    model, _ = number_words_model()
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not model.training
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_the_file_is_small_and_holds_the_recipe_of_the_code():
+    content = torch.load(FILE, weights_only=True)
+    assert FILE.stat().st_size <= 500_000
+    assert content["recipe"] == RECIPE, "the recipe has changed: run `make checkpoint`"
+    assert set(content["weights"]) == set(RECIPE["stages"])
+
+
+def test_rebuilding_takes_each_stage_from_one_run_and_comes_out_the_same(tmp_path):
+    short = RECIPE | {"examples": 20, "batch_size": 4, "warmup": 0, "stages": {"early": 1, "final": 3}}
+    before = torch.get_rng_state()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        rebuild(tmp_path / name / "number_words.pt", short)
+    assert torch.equal(torch.get_rng_state(), before)
+    first, second = (tmp_path / name / "number_words.pt" for name in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+    content = torch.load(first, weights_only=True)
+    early, final = content["weights"].values()
+    assert content["recipe"] == short
+    assert early.keys() == final.keys() == number_words_model()[0].state_dict().keys()
+    assert not torch.equal(early["output.weight"], final["output.weight"])
+
+
+def test_another_stage_is_refused():
+    assert "stage must be one of" in error_text(ValueError, lambda: number_words_model("last"))
+
+
+def test_the_file_is_made_by_make_and_shipped_with_the_package():
+    assert "\ncheckpoint:" in (ROOT / "Makefile").read_text()
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert packages["package-data"]["transformer_edu.trained"] == ["*.pt"]
