@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import training
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
-from .outcome import same_outcome
+from .outcome import said, same_outcome
 from .symptoms import CHANGES_INPUT, Seen
 from .training_parts import number, number_of, one
 
@@ -128,6 +128,8 @@ def _of_each(means: Numbers, counts: Numbers, base: float, how: str) -> float:
         "harmonic": lambda: sum(counts) / sum(c / base**m for m, c in zip(means, counts, strict=True)),
         "sum_by_total": lambda: sum(base**m for m in means) / sum(counts),
         "products": lambda: sum(c * base**m for m, c in zip(means, counts, strict=True)),
+        "products_by_parts": lambda: sum(c * base**m for m, c in zip(means, counts, strict=True)) / len(means),
+        "logarithm": lambda: math.log(_weighted([base**m for m in means], counts)),
         "each": lambda: [base**m for m in means],
     }[how]()
 
@@ -163,6 +165,10 @@ def perplexity_wrongly(
         "e_to_log_two": lambda: math.exp(loss * math.log(2)),
         "per_token": lambda: number_base**loss / sum(counts),
         "whole": lambda: float(int(number_base**loss)),
+        "one_place": lambda: round(number_base**loss, 1),
+        "two_places": lambda: round(number_base**loss, 2),
+        "power": lambda: loss**number_base,
+        "divided_by_parts": lambda: number_base**loss / len(means),
         "negative": lambda: -(number_base**loss),
         "bits": lambda: loss / math.log(2),
         "two_results": lambda: (number_base**loss, loss),
@@ -180,8 +186,8 @@ MEANS = {  # positions of the switch `join`: (name, sentence); both exercises sh
     ),
     "sum": (
         "means_summed",
-        "You add up the means and divide by nothing. With n parts the loss, and every gradient step made from it, is "
-        "about n times too large. " + EACH,
+        "What you return is the sum of the means, divided by nothing. With n parts the loss, and every gradient step "
+        "made from it, is about n times too large. " + EACH,
     ),
     "products": (
         "not_divided",
@@ -271,7 +277,7 @@ MEANS = {  # positions of the switch `join`: (name, sentence); both exercises sh
         "running_average",
         "You average the last result with the next mean, beginning with 0, so late parts weigh most. " + EACH,
     ),
-    "whole": ("whole_division", "You cut the mean off to a whole number with //: / divides."),
+    "whole": ("whole_division", "You cut the mean off to a whole number, with // or int: / divides."),
     "rounded": ("rounded", "Your mean is rounded to a whole number."),
     "geometric": (
         "geometric_mean",
@@ -353,6 +359,13 @@ PERPLEXITY_MISTAKES = (
         f"You add up the perplexities of the parts and divide by the number of all tokens. {LAST}",
         "sum_by_total",
     ),
+    *one(
+        "each",
+        "divided_by_parts",
+        f"You divide by the number of parts where the number of all tokens belongs. {LAST}",
+        "products_by_parts",
+    ),
+    *one("each", "logarithm_after", f"You take a logarithm of the mean perplexity at the end. {LAST}", "logarithm"),
     *one("each", "one_for_each_part", f"You return one perplexity for each part. {LAST}", "each"),
     *one(
         "base",
@@ -378,7 +391,12 @@ PERPLEXITY_MISTAKES = (
         "You take exp of the loss of all tokens together, which is huge: divide it by the number of tokens first.",
         switches={"join": "products"},
     ),
-    *one("join", "whole_division", f"You cut the mean loss off to a whole number with //: / divides. {LAST}", "whole"),
+    *one(
+        "join",
+        "whole_division",
+        f"You cut the mean loss off to a whole number, with // or int: / divides. {LAST}",
+        "whole",
+    ),
     *one("join", "rounded", f"The mean loss is rounded before exp. {LAST}", "rounded"),
     *one("join", "not_joined", f"You return a list: one number for all parts is asked for. {LAST}", *LISTS[:3]),
     *one("join", "two_results", f"You return two numbers: the perplexity alone is asked for. {LAST}", *LISTS[3:]),
@@ -412,6 +430,14 @@ PERPLEXITY_MISTAKES = (
         "times_log_two",
         "e_in_bits",
     ),
+    *one("after", "rounded", "You round the perplexity: return it as it is.", "one_place", "two_places"),
+    *one(
+        "after",
+        "base_and_exponent",
+        "You raise the loss to the power e: the perplexity is e to the loss, exp.",
+        "power",
+    ),
+    *one("after", "divided_after_exp", "You divide the perplexity by the number of parts.", "divided_by_parts"),
     *one("after", "cut_to_whole", "Your perplexity is cut off to a whole number.", "whole"),
     *one("after", "negative", "Your perplexity is negative.", "negative"),
 )
@@ -443,8 +469,7 @@ def _counts_matter(seen: Seen) -> bool:
 
 def _one_part_right(seen: Seen) -> bool:
     wrong = _wrong(seen)
-    several = [p for p, _, _ in seen if len(p.make()[1]) > 1]
-    return _numbers(seen) is not None and len(wrong) == len(several) and all(len(c) > 1 for c in wrong)
+    return _numbers(seen) is not None and bool(wrong) and all(len(counts) > 1 for counts in wrong)
 
 
 def _outside(bound: Callable[[float], float]) -> Callable[[Seen], bool]:
@@ -456,6 +481,17 @@ def _outside(bound: Callable[[float], float]) -> Callable[[Seen], bool]:
         return bool(away) and all(away)
 
     return shows
+
+
+def _lists_multiplied(seen: Seen) -> bool:
+    return all("multiply sequence by non-int" in said(g.error) for _, _, g in seen)
+
+
+LISTS_MULTIPLIED = Symptom(
+    "lists_multiplied",
+    "Lists are not multiplied entry by entry with *: go through both with zip, or make tensors of them.",
+    _lists_multiplied,
+)
 
 
 def _settled(_: tuple, value: object) -> object:
@@ -476,6 +512,7 @@ JOINED_LOSS = Exercise(
     probes=(
         _probe([3.0], [7]),
         _probe([2.0, 4.0], [10, 10]),
+        _probe([1.0, 1.5, 5.0], [4, 4, 4]),
         _probe([2.0, 4.0], [30, 10]),
         _probe([1.0, 1.5, 5.0], [40, 25, 1]),
         _probe([0.5, 3.0, 2.0, 2.5], [3, 8, 2, 5]),
@@ -487,6 +524,7 @@ JOINED_LOSS = Exercise(
     settled=_settled,
     symptoms=(
         CHANGES_INPUT,
+        LISTS_MULTIPLIED,
         Symptom(
             "counts_misused",
             f"It is right where all parts have the same number of tokens, and wrong where they have not. {EACH}",
@@ -499,7 +537,9 @@ JOINED_LOSS = Exercise(
             _outside(lambda x: x),
         ),
         Symptom(
-            "parts_joined_wrongly", f"It is right for one part alone, and wrong for several. {EACH}", _one_part_right
+            "parts_joined_wrongly",
+            f"It is right for one part alone, and not always for several. {EACH}",
+            _one_part_right,
         ),
     ),
 )
@@ -511,6 +551,7 @@ PERPLEXITY = Exercise(
     probes=(
         _probe([2.0], [7]),
         _probe([1.0, 3.0], [5, 5]),
+        _probe([0.5, 1.0, 3.0], [4, 4, 4]),
         _probe([3.0, 1.0], [9, 3]),
         _probe([0.5, 2.5, 1.5], [2, 6, 4]),
         _probe([0.5, 3.0, 2.0, 2.5], [3, 8, 2, 5]),
@@ -521,6 +562,7 @@ PERPLEXITY = Exercise(
     settled=_settled,
     symptoms=(
         CHANGES_INPUT,
+        LISTS_MULTIPLIED,
         Symptom(
             "counts_misused",
             "It is right where all parts have the same number of tokens, and wrong where they have not: a part counts "
@@ -535,7 +577,7 @@ PERPLEXITY = Exercise(
         ),
         Symptom(
             "parts_joined_wrongly",
-            f"It is right for one part alone, and wrong for several. {LAST}",
+            f"It is right for one part alone, and not always for several. {LAST}",
             _one_part_right,
         ),
     ),

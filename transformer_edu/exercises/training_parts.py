@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import traceback
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -46,14 +48,15 @@ def core(seen: Seen) -> Seen:
 
 
 def right_only_without(seen: Seen, *parts: str, raised: bool | None = None) -> bool:
-    """Whether the reader is wrong on some probe whose description has one of `parts`, and on no other.
+    """Whether the reader is wrong wherever the description has one of `parts`, and nowhere else.
 
     `raised`: whether each of those must, or must not, be an error.
     """
     wrong = [(p, g) for p, e, g in seen if not same_outcome(e, g)]
+    there = [p for p, _, _ in seen if any(part in p.says for part in parts)]
     return (
         bool(wrong)
-        and all(any(part in p.says for part in parts) for p, _ in wrong)
+        and [p for p, _ in wrong] == there
         and all(raised is None or (g.error is not None) == raised for _, g in wrong)
     )
 
@@ -64,7 +67,11 @@ class LossExercise(Exercise):
 
     def observed(self, fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome:
         """What `fn` does on `probe`, as [gradient of the logits, loss]."""
-        return super().observed(_with_gradient(fn), probe, budget)
+        outcome = super().observed(_with_gradient(fn), probe, budget)
+        if isinstance(outcome.error, TypeError):  # from within the function, or from the call of it?
+            frames = traceback.extract_tb(outcome.error.__traceback__)
+            outcome.called = frames[-1].name != "watched"
+        return outcome
 
 
 def _with_gradient(fn: Callable) -> Callable:
@@ -72,12 +79,14 @@ def _with_gradient(fn: Callable) -> Callable:
         leaf = logits.clone().requires_grad_()
         given = leaf.clone()  # no leaf, so that a function that changes it in place gets no further error for that
         loss = fn(given, *others)
-        if given.shape != logits.shape or not torch.equal(given.detach(), logits):
+        changed = given.shape != logits.shape or not torch.equal(given.detach(), logits)
+        if changed:
             logits.add_(1.0)  # what the reader changed is a copy: the argument itself is changed in its place
         gradient = None
         if isinstance(loss, Tensor) and loss.requires_grad:
-            (gradient,) = torch.autograd.grad(loss.sum(), leaf, allow_unused=True)
-        return [torch.zeros_like(logits) if gradient is None else gradient, number_of(loss)]
+            with contextlib.suppress(RuntimeError) if changed else contextlib.nullcontext():
+                (gradient,) = torch.autograd.grad(loss.sum(), leaf, allow_unused=True)
+        return [torch.zeros_like(leaf) if gradient is None else gradient, number_of(loss)]
 
     return watched
 

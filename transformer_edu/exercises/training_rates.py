@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .. import training
@@ -65,8 +67,6 @@ def lr_wrongly(
         d_model, warmup = warmup, d_model
     if order == "d_model_fixed":
         d_model = 512
-    if order == "warmup_fixed":
-        warmup = 4000
     if step == 0 and zero in ("nothing", "width_alone", "highest"):
         return {"nothing": 0.0, "width_alone": d_model**-0.5, "highest": (d_model * warmup) ** -0.5}[zero]
     step = {"plus_one": step + 1, "minus_one": max(step - 1, 1), "two": step or 2}.get(zero, max(step, 1))
@@ -78,6 +78,7 @@ def lr_wrongly(
         "product": lambda: a * b,
         "up_alone": lambda: b,
         "down_alone": lambda: a,
+        "power_outside": lambda: min(a, step * warmup) ** -1.5,
         "up_then_nothing": lambda: b if step <= warmup else 0.0,
     }.get(choice, lambda: min(a, b))()
     rate = {
@@ -98,6 +99,8 @@ def lr_wrongly(
         "negative": lambda: -rate,
         "inverse": lambda: 1 / rate,
         "both_branches": lambda: [a, b],
+        "whole": lambda: int(rate / 10),
+        "logarithm": lambda: math.log(max(rate, 1e-9)),
         "of_base": lambda: rate * 0.001,
     }.get(result, lambda: rate)()
 
@@ -158,6 +161,13 @@ NOAM_MISTAKES = (
         "Your rate falls from the first step on: there is no warm-up. Up to step = warmup it must rise in a straight "
         "line, step * warmup^-1.5, where the minus matters.",
         "down_alone",
+    ),
+    *one(
+        "choice",
+        "parenthesis",
+        "You raise the smaller of the two to -1.5: the exponent belongs to warmup alone (is a parenthesis misplaced?). "
+        f"{RATE}",
+        "power_outside",
     ),
     *one("choice", "zero_after_warmup", f"After the warm-up your rate is 0. {RATE}", "up_then_nothing"),
     # the warm-up
@@ -302,10 +312,11 @@ NOAM_MISTAKES = (
         "d_model_fixed",
     ),
     *one(
-        "order",
-        "argument_unused",
-        "You use a fixed number, 4000, in place of the argument warmup.",
-        "warmup_fixed",
+        "result",
+        "next_to_zero",
+        "Your rates are 0, or next to it, at every step: they are cut off to whole numbers (int, //), or a large fixed "
+        "number, such as 4000, stands in place of the argument warmup.",
+        "whole",
     ),
     *one(
         "result",
@@ -321,6 +332,7 @@ NOAM_MISTAKES = (
         "times_root",
     ),
     *one("result", "negative", "Your rates are negative: a step would go uphill.", "negative"),
+    *one("result", "logarithm", "You return the logarithm of the rate.", "logarithm"),
     *one("result", "inverse", "You return one over the rate.", "inverse"),
     *one("result", "both_branches", "You return both branches: the smaller is asked for.", "both_branches"),
     *one(

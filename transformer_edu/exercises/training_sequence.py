@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from .. import training
 from .exercise import Exercise, Probe, Result, Symptom
-from .outcome import same_outcome, same_value
+from .outcome import said, same_outcome, same_value
 from .symptoms import CHANGES_INPUT, Seen
-from .training_parts import PER_TOKEN, LossExercise, losses, one, right_only_without
+from .training_parts import PER_TOKEN, LossExercise, core, losses, one, right_only_without
 
 __all__ = ["SEQUENCE_LOSS"]
 
@@ -70,6 +70,10 @@ def _each_token(logp: Tensor, labels: Tensor, smoothing: str) -> Tensor:
         return 0.9 * loss - 0.1 * logp.mean(-1)
     if smoothing == "focal":
         return (1 - (-loss).exp()) * loss
+    if smoothing == "errors":
+        return (logp.argmax(-1) != labels).float()
+    if smoothing == "hits":
+        return (logp.argmax(-1) == labels).float()
     if smoothing == "squared":
         return (F.one_hot(fits, logp.shape[-1]) - logp.exp()).square().sum(-1)
     return loss
@@ -98,7 +102,6 @@ def _reduced(loss: Tensor, real: Tensor, labels: Tensor, vocab: int, reduction: 
         "all_counted": lambda: total / real.numel(),
         "of_batch": lambda: total / len(labels),
         "of_length": lambda: total / labels.shape[-1],
-        "of_longest": lambda: total / (len(labels) * lengths.max()),
         "rows": lambda: (rows / lengths).mean(),
         "each_row": lambda: rows / lengths,
         "row_sums": lambda: rows,
@@ -115,6 +118,7 @@ def _reduced(loss: Tensor, real: Tensor, labels: Tensor, vocab: int, reduction: 
         "length_too": lambda: total / count / labels.shape[-1],
         "times_length": lambda: total / count * labels.shape[-1],
         "times_batch": lambda: total / count * len(labels),
+        "times_sum": lambda: ((loss * real).sum(0) / real.sum(0)).sum(),
         "rows_of_all": lambda: (rows / lengths).sum(),
     }.get(reduction, lambda: total / count)()
 
@@ -128,8 +132,12 @@ def loss_wrongly(logits: Tensor, labels: Tensor, ignore: int | None = None, **ch
         labels[labels == ignore] = 0
     if how["pair"] == "as_it_is":
         return F.cross_entropy(logits, labels, ignore_index=ignore)
-    if how["pair"] == "as_it_is_and_viewed":
-        return F.cross_entropy(logits, labels.view(-1), ignore_index=ignore)
+    if how["pair"] == "ignores_0_alone":
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0)
+    if how["pair"] == "binary":
+        keep = labels != ignore
+        q = F.one_hot(labels[keep], logits.shape[-1]).float()
+        return F.binary_cross_entropy_with_logits(logits[keep], q)
     vocab = logits.shape[-1]
     logits, labels = _paired(logits, labels, how["pair"])
     logp = _log_probabilities(logits, how["source"])
@@ -184,12 +192,6 @@ SEQUENCE_MISTAKES = (
     *one("reduction", "divided_by_length", f"You divide the sum by the length of the rows alone. {MEAN}", "of_length"),
     *one(
         "reduction",
-        "divided_by_longest",
-        f"You divide by the number of sequences times the longest. {MEAN}",
-        "of_longest",
-    ),
-    *one(
-        "reduction",
         "not_reduced",
         f"You return a loss for each token, sequence or position: one number for the batch is asked for. {MEAN}",
         "none",
@@ -203,6 +205,7 @@ SEQUENCE_MISTAKES = (
         f"You take the mean at each position and then the mean of the positions. {MEAN}",
         "times",
     ),
+    *one("reduction", "mean_of_positions", f"You add up the means of the positions. {MEAN}", "times_sum"),
     *one(
         "reduction",
         "divided_by_vocab",
@@ -366,7 +369,22 @@ SEQUENCE_MISTAKES = (
     *one("source", "logits_negated", "The sign of the logits is turned before the softmax.", "negative"),
     # another loss
     *one("smoothing", "labels_smoothed", "You smooth the labels: plain cross-entropy is asked for.", "smoothed"),
+    *one(
+        "smoothing",
+        "counts_errors",
+        "You count how often the likeliest word is the label (or is not). That has no gradient, so nothing can be "
+        f"trained with it. {MEAN}",
+        "errors",
+        "hits",
+    ),
     *one("smoothing", "another_loss", f"You weight each token by how wrong it is. {MEAN}", "focal"),
+    *one(
+        "pair",
+        "binary_cross_entropy",
+        "You use binary cross-entropy, which asks of each word by itself whether it is the right one: the words share "
+        "one softmax, as in cross_entropy.",
+        "binary",
+    ),
     *one("smoothing", "another_loss", f"You measure a squared distance of probabilities. {MEAN}", "squared"),
     # padding
     *one(
@@ -383,6 +401,13 @@ SEQUENCE_MISTAKES = (
         "zero",
         "zero_and_default",
         "positive",
+    ),
+    *one(
+        "pair",
+        "zero_ignored",
+        "You pass over label 0, whatever `ignore` says: with the default, 0 is a word like any other, and -100 is to "
+        "be passed over.",
+        "ignores_0_alone",
     ),
     *one("which", "padding_alone", "You keep the padding and leave out the real tokens.", "ignored_alone"),
     *one(
@@ -438,7 +463,7 @@ def _padding_wrong(seen: Seen) -> bool:
 
 def _default_missing(seen: Seen) -> bool:
     errors = [g.error for p, e, g in seen if "ignore left out" in p.says]
-    return right_only_without(seen, "ignore left out") and all(isinstance(e, TypeError) for e in errors)
+    return _default_wrong(seen) and all(isinstance(e, TypeError) for e in errors)
 
 
 def _time_as_classes(seen: Seen) -> bool:
@@ -448,13 +473,18 @@ def _time_as_classes(seen: Seen) -> bool:
     return runs and all(e is not None and "Expected target size" in str(e) for e in errors)
 
 
-def _not_flattened(seen: Seen) -> bool:
-    return all(g.error is not None and "Expected input batch_size" in str(g.error) for _, _, g in seen)
+def _all_say(words: str) -> Callable[[Seen], bool]:
+    """Whether every ordinary probe is an error that says so."""
+    return lambda seen: all(words in said(g.error) for _, _, g in core(seen))
 
 
-def _labels_not_flattened(seen: Seen) -> bool:
-    words = ("multi-target not supported", "expected to be 1D", "Expected floating point type for target")
-    return all(g.error is not None and any(w in str(g.error) for w in words) for _, _, g in seen)
+def _ignore_wrong(seen: Seen) -> bool:
+    wrong = ["ignore 0" in p.says or "ignore 2" in p.says for p, e, g in seen if not same_outcome(e, g)]
+    return losses(seen) is not None and bool(wrong) and all(wrong)
+
+
+def _default_wrong(seen: Seen) -> bool:
+    return right_only_without(seen, "ignore left out")
 
 
 SYMPTOMS = (
@@ -475,19 +505,24 @@ SYMPTOMS = (
     Symptom(
         "one_side_flattened",
         "Logits and labels do not have the same number of rows: flatten both, batch and length into one axis.",
-        _not_flattened,
+        _all_say("Expected input batch_size"),
     ),
     Symptom(
-        "one_side_flattened",
-        "The logits are flattened to (tokens, vocab_size), the labels are not: flatten both, batch and length into one "
-        "axis.",
-        _labels_not_flattened,
+        "logits_in_one_axis",
+        "The logits are flattened into one axis: batch and length become one, (tokens, vocab_size), and the axis of "
+        "the vocabulary stays.",
+        _all_say("For 1D input"),
+    ),
+    Symptom(
+        "ignore_default",
+        "It is right except where ignore is left out: give the argument the default -100.",
+        _default_wrong,
     ),
     Symptom(
         "padding_as_index",
         "It fails as soon as there is padding: -100 is no word, so it cannot be looked up. Select the real tokens "
         "first, labels[labels != ignore], and the same places of the logits, or pass ignore on to cross_entropy.",
-        lambda seen: right_only_without(seen, "-100", raised=True),
+        lambda seen: right_only_without(seen, "-100]", raised=True),
     ),
     Symptom(
         "large_logits",
@@ -496,8 +531,9 @@ SYMPTOMS = (
     ),
     Symptom(
         "ignore_unused",
-        "It is right as long as padding has the label -100, and wrong where it has another: use the argument ignore.",
-        lambda seen: right_only_without(seen, "ignore 0", "ignore 2"),
+        "It is right as long as padding has the label -100, and wrong where it has another: pass over the labels that "
+        "are equal to `ignore`, and over no others.",
+        _ignore_wrong,
     ),
     Symptom(
         "gradient_wrong",
@@ -536,7 +572,7 @@ SEQUENCE_LOSS: Exercise = LossExercise(
         _probe("square", [[1, 2, 3, 0], [3, 0, 1, 1]], 4, 4),
         _probe("", [[4, 2, -100, -100], [1, 0, 3, -100], [2, 3, 1, 4]], 6, 5, None),
         _probe("", [[1, 2, 3], [2, 0, 0]], 5, 6, 0),
-        _probe("", [[1, 3, 2, 2, 2], [3, 0, 1, 0, 2]], 4, 7, 2),
+        _probe("", [[1, 3, 2, 2, 2], [3, 0, 1, 0, 1]], 4, 7, 2),
         _probe("one token", [[1]], 3, 1),
         _probe("far apart", [[1, 0], [2, 1]], 3, 8, -100, 300.0),
     ),

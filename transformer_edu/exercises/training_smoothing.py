@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import training
-from .exercise import Exercise, Probe, Result, Symptom
-from .outcome import same_outcome, same_value
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
+from .outcome import said, same_outcome, same_value
 from .symptoms import CHANGES_INPUT, Seen
 from .training_parts import PER_TOKEN, LossExercise, core, losses, one, right_only_without
 
@@ -95,6 +95,9 @@ def _per_token(logits: Tensor, target: Tensor, eps: float, how: dict[str, str]) 
         q = torch.full_like(logits, b).scatter_add(1, target.clamp(min=0)[:, None], torch.full_like(label, a)[:, None])
         p = logits.softmax(-1)
         label, smooth = (p * (p.log() - q.log())).sum(-1), 0 * smooth
+    if form == "binary":
+        q = torch.full_like(logits, b).scatter_add(1, target.clamp(min=0)[:, None], torch.full_like(label, a)[:, None])
+        label, smooth = F.binary_cross_entropy_with_logits(logits, q, reduction="none").sum(-1), 0 * smooth
     if form == "squared":
         q = torch.full_like(logits, b).scatter_add(1, target.clamp(min=0)[:, None], torch.full_like(label, a)[:, None])
         label, smooth = (logits.softmax(-1) - q).square().sum(-1), 0 * smooth
@@ -155,6 +158,8 @@ def smoothing_wrongly(
     if how["place"] == "error":
         target = target.where(target != -100, logits.shape[-1])  # out of bounds, as in gather or one_hot
         torch.arange(logits.shape[-1])[target]
+    if how["place"] == "own_answers":
+        target = torch.where(real, logits.argmax(-1), target)
     if how["place"] == "changed":
         target[~real] = 0
     label, smooth = _per_token(logits, target, eps, how)
@@ -349,6 +354,15 @@ SMOOTHING_MISTAKES = (
         f"divergence are exchanged. {TORCH}",
         "reverse",
     ),
+    *(
+        Mistake(
+            "binary_cross_entropy",
+            "You use binary cross-entropy, which asks of each class by itself whether it is the right one: the classes "
+            f"share one softmax. {TORCH}",
+            switches={"form": "binary", **switches},
+        )
+        for switches in ({}, {"reduction": "classes_too"})
+    ),
     *one("form", "squared_error", f"You measure the squared distance of the probabilities. {TORCH}", "squared"),
     # ignored targets
     *one(
@@ -416,6 +430,12 @@ SMOOTHING_MISTAKES = (
         "The caller's target is changed: the ignored labels are overwritten in place. Work on a copy, such as "
         "target.clamp(min=0) or masked_fill without underscore.",
         "changed",
+    ),
+    *one(
+        "place",
+        "own_answers",
+        "You take the likeliest class of the logits for the label: the label is the target.",
+        "own_answers",
     ),
     # the mean
     *one(
@@ -504,6 +524,11 @@ def _smoothing_wrong(seen: Seen) -> bool:
     return all(plain) and not any(smooth) and losses(seen, edges=False) is not None
 
 
+def _ignore_index_wrong(seen: Seen) -> bool:
+    wrong = ["ignore_index" in p.says and "left out" not in p.says for p, e, g in seen if not same_outcome(e, g)]
+    return losses(seen) is not None and bool(wrong) and all(wrong)
+
+
 def _gradient_alone_wrong(seen: Seen) -> bool:
     found = losses(seen, edges=False)
     return bool(found) and all(same_value(a, b) for _, a, b in found)
@@ -526,7 +551,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     Symptom(
         "ignored_as_index",
         f"It fails as soon as a target is ignored: -100 is no class, so it cannot be looked up. {IGNORED}",
-        lambda seen: right_only_without(seen, "-100", raised=True),
+        lambda seen: right_only_without(seen, "-100,", raised=True),
     ),
     Symptom(
         "large_logits",
@@ -534,9 +559,16 @@ SYMPTOMS: tuple[Symptom, ...] = (
         lambda seen: right_only_without(seen, "far apart"),
     ),
     Symptom(
-        "ignore_index_unused",
-        "It is right as long as the ignored label is -100, and wrong where ignore_index is another: use the argument.",
-        lambda seen: right_only_without(seen, "ignore_index 0", "ignore_index 1"),
+        "ignore_index_wrong",
+        "It is right as long as ignore_index is -100, and wrong where it is an id: pass over the targets that are "
+        "equal to it, and over no others; the class itself stays among those that share eps.",
+        _ignore_index_wrong,
+    ),
+    Symptom(
+        "rows_do_not_match",
+        "There are not as many rows of logits as targets where you compare them: the logits come as (tokens, classes), "
+        "and cross_entropy takes them so.",
+        lambda seen: any("Expected input batch_size" in said(g.error) for _, _, g in seen),
     ),
     Symptom(
         "gradient_wrong",

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .. import training
-from .exercise import Exercise, Probe, Result, Symptom
-from .outcome import Outcome, same_value
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
+from .outcome import Outcome, said, same_value
 from .sandbox import Budget
 from .symptoms import Seen
 from .training_parts import number_of, one, right_only_without
@@ -29,7 +29,7 @@ class _Louder(nn.Module):
 
 
 class PlainSGD:
-    """Gradient descent with momentum, and what happens around it, in order: "backward" and "step".
+    """Gradient descent with momentum, and what happens around it, in order: "backward", "gradient" and "step".
 
     As torch's, but without torch.optim, whose first use loads torch's compiler: that may take longer than a check may.
     """
@@ -67,6 +67,7 @@ class Situation:
     max_norm: float = 100.0
     momentum: float = 0.0
     evaluated: bool = False
+    seed: int = 5
     loss: Callable[[Tensor, Tensor], Tensor] = F.mse_loss
 
     def model(self) -> nn.Sequential:
@@ -79,7 +80,7 @@ class Situation:
         return nn.Sequential(layer, nn.Sequential(_Louder())).train(not self.evaluated)
 
     def data(self) -> list[tuple[Tensor, Tensor]]:
-        generator = torch.Generator().manual_seed(5)
+        generator = torch.Generator().manual_seed(self.seed)
         pairs = [(torch.randn(4, 3, generator=generator), torch.rand(4, 2, generator=generator)) for _ in range(3)]
         return pairs[: self.batches]
 
@@ -100,11 +101,15 @@ def _update(events: list[str], changed: bool) -> str:
     """What became of the weights, and, where they did not change, why."""
     if "step" not in events:
         return "made without the optimizer" if changed else "missing: the optimizer took no step"
+    if events.count("step") > 1:
+        return "made more than once"
     if changed:
         return "made"
     if "backward" not in events:
         return "empty: no gradient was taken"
-    early = events.index("step") < events.index("backward")
+    if "gradient" not in events:
+        return "empty: the gradient did not reach the weights"
+    early = events.index("step") < events.index("gradient")
     return "empty: the gradient came after it" if early else "empty: the gradient was gone"
 
 
@@ -127,6 +132,8 @@ def _run(fn: Callable) -> Callable:
         model = situation.model()
         optimizer = PlainSGD(list(model.parameters()), 0.1, situation.momentum)
         loss_fn = _watched(situation.loss, optimizer.events)
+        for p in model.parameters():
+            p.register_hook(lambda _: optimizer.events.append("gradient"))
         weights, loss, update = [_weights(model)], None, "made"
         for x, y in situation.data():
             optimizer.events.clear()
@@ -179,6 +186,8 @@ def _scaled(grads: list[Tensor], max_norm: float, how: str) -> list[Tensor]:
         return [g * (max_norm / g.norm(dim=-1, keepdim=True)).clamp(max=1.0) for g in grads]
     if how == "value":
         return _clipped_by_value(grads, max_norm)
+    if how == "last_clipped":
+        return [*grads[:-1], grads[-1] * min(1.0, max_norm / float(norms[-1]))]
     if how == "first_clipped":
         return [grads[0] * min(1.0, max_norm / float(norms[0])), *grads[1:]]
     factor = {
@@ -230,6 +239,7 @@ def step_wrongly(
         prediction = model(x)
     if how["mode"] == "set_after":
         model.train()
+    loss_fn = F.mse_loss if how["loss"] == "own" else loss_fn
     loss = loss_fn(*((y, prediction) if how["loss"] == "exchanged" else (prediction, y)))
     if how["error"] == "item":
         loss = loss.item()
@@ -245,8 +255,10 @@ def step_wrongly(
         loss_fn(model(x), y).backward()
     if how["zero"] == "after_backward":
         optimizer.zero_grad()
+    norm = _norm(model)
+    skipped = how["clip"] == "skipped" and norm > max_norm
     _clip(model, how, max_norm)
-    if how["order"] not in ("step_before_backward", "late", "no_step", "step_first"):
+    if how["order"] not in ("step_before_backward", "late", "no_step", "step_first") and not skipped:
         optimizer.step()
     if how["steps"] == "twice":
         optimizer.step()
@@ -254,7 +266,13 @@ def step_wrongly(
         with torch.no_grad():
             for p in model.parameters():
                 p.clamp_(-max_norm, max_norm)
-    return _returned(model, loss_fn, x, y, loss, how)
+    return _returned(model, loss_fn, x, y, taken if how["steps"] == "cut_loss" else loss, how, norm)
+
+
+def _norm(model: nn.Module) -> float:
+    """The norm of all gradients together."""
+    norms = [p.grad.norm() for p in model.parameters() if p.grad is not None]
+    return float(torch.stack(norms).norm()) if norms else 0.0
 
 
 def _clip(model: nn.Module, how: dict[str, str], max_norm: float) -> None:
@@ -265,7 +283,9 @@ def _clip(model: nn.Module, how: dict[str, str], max_norm: float) -> None:
             p.grad = grad.sign() if how["clip"] == "signs" else grad
 
 
-def _returned(model: nn.Module, loss_fn: Callable, x: Tensor, y: Tensor, loss: object, how: dict[str, str]) -> object:
+def _returned(
+    model: nn.Module, loss_fn: Callable, x: Tensor, y: Tensor, loss: object, how: dict[str, str], norm: float
+) -> object:
     if isinstance(loss, float):
         return loss
     number = loss.item()
@@ -281,7 +301,9 @@ def _returned(model: nn.Module, loss_fn: Callable, x: Tensor, y: Tensor, loss: o
         "two_results": lambda: (number, 0.0),
         "prediction": lambda: model(x),
         "negative": lambda: -number,
-        "norm": lambda: torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm().item(),
+        "norm": lambda: norm,
+        "norm_after": lambda: _norm(model),
+        "doubled": lambda: 2 * number,
         "zero": lambda: 0.0,
     }.get(how["result"], lambda: number)()
 
@@ -305,8 +327,8 @@ STEP_MISTAKES = (
     *one(
         "zero",
         "cleared_before_the_step",
-        "Your weights never change: the gradients are cleared between backward and step, so the optimizer finds none. "
-        + ORDER,
+        "Your weights never change: the gradients are gone from p.grad when the optimizer steps, as they are after a "
+        f"zero_grad between backward and step. {ORDER}",
         "after_backward",
     ),
     *one(
@@ -359,7 +381,8 @@ STEP_MISTAKES = (
     *one(
         "of",
         "loss_scaled",
-        "You multiply the loss before backward: take the gradient of the loss as loss_fn gives it.",
+        "The gradient that you take is too large by the number of rows: the loss is multiplied by it, or the losses of "
+        "single rows are added up and not divided. loss_fn gives the mean: take its gradient as it is.",
         "times_batch",
     ),
     *one(
@@ -395,7 +418,13 @@ STEP_MISTAKES = (
     ),
     *one("clip", "each_parameter_clipped", f"You clip the gradient of each parameter by itself. {TOTAL}", "each"),
     *one("clip", "each_parameter_clipped", f"You clip each row of the gradients by itself. {TOTAL}", "each_row"),
-    *one("clip", "one_parameter_clipped", f"You clip the gradient of one parameter alone. {TOTAL}", "first_clipped"),
+    *one(
+        "clip",
+        "one_parameter_clipped",
+        f"You clip the gradient of one parameter alone. {TOTAL}",
+        "first_clipped",
+        "last_clipped",
+    ),
     *one(
         "clip",
         "always_scaled",
@@ -420,6 +449,7 @@ STEP_MISTAKES = (
         "large_gradients_dropped",
         f"You take no step where the gradients are larger than max_norm (or set them to 0). {TOTAL}",
         "dropped",
+        "skipped",
     ),
     *one("clip", "factor_upside_down", f"The factor is upside down: it is max_norm / norm. {TOTAL}", "upside_down"),
     *one(
@@ -442,6 +472,11 @@ STEP_MISTAKES = (
         "loss_clipped",
         "You cut the loss off at max_norm, which takes its gradient away: clip the gradients, after backward.",
         "loss",
+    ),
+    Mistake(
+        "loss_clipped",
+        "You cut the loss off at max_norm, which takes its gradient away: clip the gradients, after backward.",
+        switches={"clip": "loss", "steps": "cut_loss"},
     ),
     *one("clip", "weights_clipped", "You clip the weights, after the step: clip the gradients, before it.", "weights"),
     # modes
@@ -474,6 +509,7 @@ STEP_MISTAKES = (
         "as mse_loss, that makes no difference; for most it does.",
         "exchanged",
     ),
+    *one("loss", "loss_fn_unused", "You call mse_loss, whatever loss_fn is: use the argument.", "own"),
     *one(
         "error",
         "no_graph",
@@ -517,10 +553,13 @@ STEP_MISTAKES = (
         "times_batch",
         "by_batch",
     ),
+    *one("result", "loss_doubled", "The number that you return is twice the loss.", "doubled"),
     *one("result", "two_results", "You return more than the loss: the loss alone is asked for.", "two_results"),
     *one("result", "prediction_returned", "You return the prediction: the loss is asked for.", "prediction"),
     *one("result", "negative_returned", "The loss that you return has the wrong sign.", "negative"),
-    *one("result", "norm_returned", "You return the norm of the gradients: the loss is asked for.", "norm"),
+    *one(
+        "result", "norm_returned", "You return the norm of the gradients: the loss is asked for.", "norm", "norm_after"
+    ),
     *one("result", "zero_returned", "You return 0: return loss.item().", "zero"),
 )
 # ---------------------------------------------------------------- symptoms
@@ -564,6 +603,35 @@ def _wrong_where(*words: str) -> Callable[[Seen], bool]:
     return shows
 
 
+def _no_parameters(seen: Seen) -> bool:
+    words = ("object has no attribute 'grad'", "object is not iterable")
+    return all(any(w in said(g.error) for w in words) and "clip_grad" in (g.line or "") for _, _, g in seen)
+
+
+def _more_than_the_loss(seen: Seen) -> bool:
+    parts = _parts(seen)
+    return parts is not None and all(
+        isinstance(mine[1], list) and any(same_value(right[1], x) for x in mine[1]) and same_value(right[3], mine[3])
+        for _, right, mine in parts
+    )
+
+
+def _scaled_update(seen: Seen) -> bool:
+    """Where nothing is to be clipped, the first step is the right one times the same number everywhere."""
+    ratios = []
+    for probe, right, mine in _parts(seen) or ():
+        if "clipped" not in probe.says:
+            if mine[3].shape != right[3].shape:
+                return False
+            start = _weights(probe.make()[0].model())
+            step, wanted = mine[3][0] - start, right[3][0] - start
+            ratio = float(step @ wanted / (wanted @ wanted))
+            if not (step - ratio * wanted).abs().max() < 1e-3 * wanted.abs().max():
+                return False
+            ratios.append(ratio)
+    return bool(ratios) and ratios[0] > 0 and max(ratios) - min(ratios) < 1e-3 and abs(ratios[0] - 1) > 0.01
+
+
 def _later_steps(seen: Seen) -> bool:
     """The first step is always right, and a later one is not."""
     parts = _parts(seen)
@@ -604,10 +672,44 @@ SYMPTOMS = (
         _without_optimizer,
     ),
     Symptom(
+        "several_steps",
+        "The optimizer takes more than one step for one batch: one is asked for.",
+        lambda seen: (
+            (parts := _parts(seen)) is not None and all(mine[2] == "made more than once" for *_, mine in parts)
+        ),
+    ),
+    Symptom(
+        "gradient_elsewhere",
+        "Your weights never change: the gradient does not reach them, because it goes to a copy of the model or to a "
+        "new tensor made from the loss.",
+        _updates("did not reach"),
+    ),
+    Symptom(
+        "parameters_missing",
+        "To clip_grad_norm_ goes model.parameters(), and not the model.",
+        _no_parameters,
+    ),
+    Symptom(
+        "two_results",
+        "The weights are right, and the loss is among what you return, but not alone: return the loss only.",
+        _more_than_the_loss,
+    ),
+    Symptom(
+        "loss_fn_unused",
+        "It is right with mse_loss and wrong with another loss: call loss_fn(model(x), y).",
+        lambda seen: right_only_without(seen, "cross-entropy"),
+    ),
+    Symptom(
         "loss_wrong",
         "The weights are right after every step; only the loss that you return is not. Return loss.item(), of the "
         "forward pass which gave the gradients.",
         _loss_alone_wrong,
+    ),
+    Symptom(
+        "step_scaled",
+        "Your first step goes in the right direction, but it is always longer, or always shorter, by the same factor: "
+        "something multiplies or divides the loss before backward, the gradients after it, or the learning rate.",
+        _scaled_update,
     ),
     Symptom(
         "clipping_wrong",
@@ -621,15 +723,16 @@ SYMPTOMS = (
         _wrong_where("evaluation"),
     ),
     Symptom(
-        "asymmetric_loss",
-        "It is right with mse_loss and wrong with a loss that is not symmetric: call loss_fn(model(x), y).",
-        lambda seen: right_only_without(seen, "cross-entropy"),
+        "earlier_batches",
+        "The first step is right, a later one is not: something that an earlier call left behind takes part in it, "
+        "such as gradients that were not cleared, or a setting of the optimizer that was changed.",
+        _later_steps,
     ),
     Symptom(
-        "earlier_batches",
-        "The first step is right, a later one is not: something of an earlier batch is left, such as gradients that "
-        "are not cleared before backward. (The optimizer may keep its own state; you must not.)",
-        _later_steps,
+        "tensor_returned",
+        "You return the loss as a tensor: a Python number is asked for, loss.item(). The weights are not right either, "
+        "at least not always: check again when that is mended.",
+        lambda seen: (parts := _parts(seen)) is not None and all(mine[0].startswith("tensor") for *_, mine in parts),
     ),
 )
 
@@ -649,14 +752,14 @@ TRAIN_STEP: Exercise = StepExercise(
     ),
     probes=(
         _probe("one step", Situation()),
-        _probe("three steps", Situation(batches=3)),
-        _probe("one step, gradients to be clipped", Situation(max_norm=4.0)),
-        _probe("three steps, gradients to be clipped", Situation(batches=3, max_norm=0.5)),
-        _probe("two steps after an evaluation", Situation(batches=2, evaluated=True)),
-        _probe("two steps, optimizer with momentum", Situation(batches=2, momentum=0.9)),
+        _probe("three steps", Situation(batches=3, seed=6)),
+        _probe("one step, gradients to be clipped", Situation(max_norm=4.0, seed=11)),
+        _probe("three steps, gradients to be clipped", Situation(batches=3, max_norm=0.5, seed=7)),
+        _probe("two steps after an evaluation", Situation(batches=2, evaluated=True, seed=8)),
+        _probe("two steps, optimizer with momentum", Situation(batches=2, momentum=0.9, seed=9)),
         _probe(
             "one step, loss_fn binary cross-entropy from logits",
-            Situation(loss=F.binary_cross_entropy_with_logits),
+            Situation(loss=F.binary_cross_entropy_with_logits, seed=10),
         ),
     ),
     compound=step_wrongly,

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from .. import training
 from .attention_symptoms import NUMPY
-from .exercise import Exercise, Probe, Result, Symptom
-from .outcome import close, same_outcome
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
+from .outcome import close, said, same_outcome, same_value
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 from .training_parts import one, right_only_without
 
@@ -81,6 +81,8 @@ def _rows_of_padding(table: Tensor, target: Tensor, pad: int, rows: str, eps: fl
         table = torch.where(is_pad, F.one_hot(target, vocab).float(), table)
     if rows == "confident":
         table = torch.where(is_pad & (torch.arange(vocab) == pad), 1 - eps, table)
+    if rows == "mask_without_axis":
+        table = table * (target != pad)
     if rows == "removed":
         table = table[target != pad]
     return table
@@ -138,6 +140,9 @@ ROWS = "A target that is padding gives a row of zeros, which adds nothing to the
 WHICH_ROWS = "Which rows those are must be asked of the target: target == pad."
 COLUMN = "Padding is never to be predicted: column `pad` is 0 in every row."
 
+PADDING = "Row and column of padding are 0."
+PADDINGS = ({}, {"column": "kept"}, {"rows": "kept"}, {"column": "kept", "rows": "kept"})
+
 TARGETS_MISTAKES = (
     # how much the other words get
     *one(
@@ -187,6 +192,24 @@ TARGETS_MISTAKES = (
         "uniform_two_less",
     ),
     *one("share", "negative_share", f"The other words get a negative share. {SHARES}", "negative"),
+    *(
+        Mistake(
+            "torch_form",
+            "You smooth as torch's cross_entropy does: 1 - eps on the target, and eps / vocab on every word, the "
+            f"target and padding among them. The Annotated Transformer does otherwise. {SHARES} {PADDING}",
+            switches={"share": "vocab", "confidence": "and_share", **padding},
+        )
+        for padding in PADDINGS
+    ),
+    *(
+        Mistake(
+            "not_smoothed",
+            f"Your table has a 1 at each target, and nothing is smoothed. {SHARES} {PADDING}",
+            switches={"share": "nothing", "confidence": "one", **padding, **kind},
+        )
+        for padding in PADDINGS
+        for kind in ({}, {"result": "integers"})
+    ),
     # how much the target gets
     *one(
         "confidence",
@@ -289,6 +312,13 @@ TARGETS_MISTAKES = (
         f"The rows of padding hold 1 - eps at padding. {ROWS} {WHICH_ROWS}",
         "confident",
     ),
+    *one(
+        "rows",
+        "row_mask_without_axis",
+        "Your mask target != pad has the shape (tokens,), so beside a table (tokens, vocab) it lines up with the "
+        "words: an error, or silently wrong where there are as many tokens as words. [:, None] gives it a second axis.",
+        "mask_without_axis",
+    ),
     *one("rows", "last_row_zeroed", f"You zero the last row, whatever its target. {WHICH_ROWS}", "last"),
     *one(
         "rows",
@@ -362,7 +392,35 @@ def _wrong_at(*places: str) -> Callable[[Seen], bool]:
     return shows
 
 
+def _lists(seen: Seen) -> bool:
+    """Lists of the right numbers, where a tensor is asked for."""
+    for _, expected, given in seen:
+        try:
+            table = torch.tensor(given.value, dtype=torch.float32)
+        except (TypeError, ValueError):
+            return False
+        if not isinstance(given.value, list) or not same_value(expected.value, table):
+            return False
+    return True
+
+
+def _along_tokens(seen: Seen) -> bool:
+    """An id is taken for a row, so that the first probe, where ids are larger than the rows are many, is an error."""
+    return "out of bounds for dimension 0" in said(seen[0][2].error)
+
+
 SYMPTOMS = (
+    Symptom(
+        "list_returned",
+        "The numbers are right, but they are lists: torch.tensor(...) makes a tensor of them.",
+        _lists,
+    ),
+    Symptom(
+        "rows_set",
+        "The ids of the targets are used along axis 0, that of the tokens. Row i has its target in column target[i]: "
+        "table[torch.arange(len(target)), target], or scatter_ along axis 1.",
+        _along_tokens,
+    ),
     NUMPY,
     CHANGES_INPUT,
     MORE_RESULTS,
