@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .. import model
 from .exercise import Exercise, Probe, Result, Symptom, each
-from .outcome import Outcome, observe
+from .outcome import Outcome, freeze, observe
 from .sandbox import Budget
 from .symptoms import Seen
 from .wording import kind_of
@@ -60,12 +60,9 @@ def described(stack: object, n: int) -> str:
     except NotImplementedError:
         return f"a module with {_count(parameters)} and without forward"
     if not isinstance(y, Tensor):
-        return f"a module with {_count(parameters)}, whose forward gives {kind_of(y)}"
-    words = [
-        f"a module with {_count(parameters)}",
-        f"{_trained(y, parameters)} of them trained",
-        f"[1, 2] becomes {_row(y)}",
-    ]
+        return f"a module with {_count(parameters)}; its forward gives {kind_of(freeze(y))}"
+    words = [f"a module with {_count(parameters)}", f"[1, 2] becomes {_row(y)}"]
+    words += _untrained(y, parameters, layers)
     in_turn = len(calls) == len(set(calls)) == len(layers)
     if calls and not in_turn:
         words.append("layers called: " + ", ".join(str(layers.index(layer)) for layer in calls))
@@ -83,14 +80,23 @@ def _kind(x: object) -> str:
 
 
 def _count(parameters: list) -> str:
-    return f"{len(parameters)} parameters"
+    return f"{len(parameters)} parameter tensors"
 
 
-def _trained(y: Tensor, parameters: list[nn.Parameter]) -> int:
-    """How many parameters a gradient reaches."""
+def _untrained(y: Tensor, parameters: list[nn.Parameter], layers: list[Layer]) -> list[str]:
+    """What of it would not be trained, and what belongs to no layer."""
     if y.requires_grad:
         y.sum().backward()
-    return sum(p.grad is not None and bool(p.grad.any()) for p in parameters)
+    words = []
+    if without := [p for p in parameters if p.grad is None or not p.grad.any()]:
+        numbers = [str(i) for i, m in enumerate(layers) if any(p is q for p in m.parameters() for q in without)]
+        words.append("no gradient for layers " + ", ".join(numbers) if numbers else "no gradient for some of them")
+    if not all(p.requires_grad for p in parameters):
+        words.append("some of them frozen (requires_grad False)")
+    own = {p.data_ptr() for m in layers for p in m.parameters()}
+    if other := [p for p in parameters if p.data_ptr() not in own]:
+        words.append(f"{len(other)} of them not in a layer")
+    return words
 
 
 def _row(y: Tensor) -> str:
@@ -189,6 +195,10 @@ def _made(make_layer: Callable[[], nn.Module], n: int, making: str) -> list:
         for other in layers:
             other.weight = layers[0].weight
         return layers
+    if making in ("frozen_copies", "frozen"):
+        kept = 1 if making == "frozen_copies" else 0
+        layers = [make_layer() for _ in range(n)]
+        return [m if i < kept else m.requires_grad_(False) for i, m in enumerate(layers)]
     if making == "shallow":
         return [copy.copy(layer) for _ in range(n)]
     return [layer] * n
@@ -196,6 +206,7 @@ def _made(make_layer: Callable[[], nn.Module], n: int, making: str) -> list:
 
 COUNTS = {
     "n": lambda n: n, "n + 1": lambda n: n + 1, "n - 1": lambda n: n - 1, "2n": lambda n: 2 * n, "1": lambda n: 1,
+    "1 or 0": lambda n: min(n, 1),
     "n + 2": lambda n: n + 2, "6": lambda n: 6, "n n": lambda n: n * n, "2": lambda n: 2, "0": lambda n: 0,
     "n - 2": lambda n: n - 2, "12": lambda n: 12, "3": lambda n: 3,
 }  # fmt: skip
@@ -227,6 +238,7 @@ def build(
         "no_star": lambda: nn.Sequential(layers),
         "no_star_generator": lambda: nn.Sequential(layer for layer in layers),
         "not_called": lambda: nn.Sequential(*[make_layer] * n),
+        "indexed": lambda: nn.Sequential(*(make_layer(i) for i in range(n))),
         "multiplied": lambda: nn.Sequential(*(make_layer() * n)),
         "no_super": lambda: _without_super(layers),
         "twice_nested": lambda: nn.Sequential(*(nn.Sequential(*layers) for _ in range(n))),
@@ -277,7 +289,7 @@ MISTAKES = (
     ),
     *each("one_too_many", NUMBER.format("n + 1 layers"), {"count": "n + 1"}),
     *each("one_too_few", NUMBER.format("n - 1 layers"), {"count": "n - 1"}),
-    *each("one_layer", NUMBER.format("one layer whatever n is"), {"count": "1"}),
+    *each("one_layer", NUMBER.format("one layer whatever n is"), {"count": "1"}, {"count": "1 or 0"}),
     *each("wrong_number", NUMBER.format("twice as many layers as n"), {"count": "2n"}),
     *each("wrong_number", NUMBER.format("two layers too many"), {"count": "n + 2"}),
     *each("wrong_number", NUMBER.format("n times n layers"), {"count": "n n"}),
@@ -327,6 +339,8 @@ MISTAKES = (
           "graph between two layers (detach, .data, a new tensor).", {"way": "detached"}),
     *each("no_gradient", "The result is right, but no gradient reaches the layers: something cuts the graph (detach, "
           "no_grad, numpy).", {"way": "no_gradient"}),
+    *each("frozen", "Parameters of your layers are frozen (requires_grad is False): no optimiser can train them.",
+          {"making": "frozen"}, {"making": "frozen_copies"}),
     *each("all_outputs", "Your forward gives what every layer gave: only the last is asked for.",
           {"way": "outputs"}, alone=True),
     *each("forward_returns_nothing", "Your forward returns nothing: a return is missing.", {"way": "nothing"},
@@ -347,6 +361,8 @@ MISTAKES = (
           "nn.Sequential(*layers).", {"given": "no_star"}, {"given": "no_star_generator"}, alone=True),
     *each("maker_not_called", "The function make_layer itself is put into the stack, not the layer that it makes: call "
           "it, make_layer().", {"given": "not_called"}, alone=True),
+    *each("maker_given_argument", "A layer is made by make_layer(), without an argument: all n are made alike.",
+          {"given": "indexed"}, alone=True),
     *each("layer_multiplied", "A layer cannot be multiplied by n. Multiplying a list of one layer would not help: it "
           f"holds the same layer n times, and {OWN}", {"given": "multiplied"}, alone=True),
     *each("super_missing", "Your class does not call super().__init__() before it takes its layers: nothing can be "
@@ -364,6 +380,14 @@ def _words(seen: Seen) -> list[tuple[str, str]] | None:
 def _no_module(seen: Seen) -> bool:
     pairs = _words(seen)
     return pairs is not None and all(not given.startswith("a module") for _, given in pairs)
+
+
+def _says_everywhere(words: str) -> Callable[[Seen], bool]:
+    def shows(seen: Seen) -> bool:
+        pairs = _words(seen)
+        return pairs is not None and all(words in given for _, given in pairs)
+
+    return shows
 
 
 def _right(part: int, other: int) -> Callable[[Seen], bool]:
@@ -398,10 +422,15 @@ BUILD_STACK = StackExercise(
     symptoms=(
         Symptom("no_module", "What comes back is not a module (nn.Module), which can be called and knows its "
                 "parameters: nn.Sequential, or a class of your own.", _no_module),
+        Symptom("other_parts", "Your stack has parameters that belong to none of its layers, such as those of a norm "
+                "or a linear map: it holds n layers, and nothing that learns besides.",
+                _says_everywhere("not in a layer")),
+        Symptom("forward_gives_no_tensor", "Your forward does not give one tensor: it gives what the last layer gave, "
+                "and nothing more.", _says_everywhere("its forward gives")),
         Symptom("parameters_missing_or_shared", "Your stack computes the right result, but has not as many parameters "
                 f"as n layers: some are shared, or not registered. In a stack {OWN} {REGISTERED}",
-                _right(2, 0)),
+                _right(1, 0)),
         Symptom("forward_wrong", "Your stack has as many parameters as n layers, but its forward does not compute the "
-                f"right result. {CHAIN}", _right(0, 2)),
+                f"right result. {CHAIN}", _right(0, 1)),
     ),
 )  # fmt: skip

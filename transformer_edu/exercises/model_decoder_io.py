@@ -13,28 +13,30 @@ from torch import Tensor
 
 from ..model import decoder_io
 from .exercise import Exercise, Probe, Result, Symptom, each
+from .outcome import said, same_outcome, same_value
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, Seen
 
 __all__ = ["DECODER_IO"]
 
-Row = Callable[[list, int, int], list]
+Row = Callable[[list, int, int, int], list]
 
-ROWS: dict[str, Row] = {  # what a row may hold, made of the ids y, the start and the stop
-    "start y": lambda y, start, stop: [start, *y],
-    "y stop": lambda y, start, stop: [*y, stop],
-    "start y stop": lambda y, start, stop: [start, *y, stop],
-    "y": lambda y, start, stop: [*y],
-    "y start": lambda y, start, stop: [*y, start],
-    "stop y": lambda y, start, stop: [stop, *y],
-    "stop y start": lambda y, start, stop: [stop, *y, start],
-    "start y[:-1]": lambda y, start, stop: [start, *y[:-1]],
-    "y[1:] stop": lambda y, start, stop: [*y[1:], stop],
-    "y[:-1]": lambda y, start, stop: y[:-1],
-    "y[1:]": lambda y, start, stop: y[1:],
-    "y stop stop": lambda y, start, stop: [*y, stop, stop],
-    "start start y": lambda y, start, stop: [start, start, *y],
-    "y reversed stop": lambda y, start, stop: [*y[::-1], stop],
-    "start y reversed": lambda y, start, stop: [start, *y[::-1]],
+ROWS: dict[str, Row] = {  # what a row may hold, made of the ids y, the start, the stop and ignore
+    "start y": lambda y, start, stop, ignore: [start, *y],
+    "y stop": lambda y, start, stop, ignore: [*y, stop],
+    "start y stop": lambda y, start, stop, ignore: [start, *y, stop],
+    "y": lambda y, start, stop, ignore: [*y],
+    "y start": lambda y, start, stop, ignore: [*y, start],
+    "stop y": lambda y, start, stop, ignore: [stop, *y],
+    "stop y start": lambda y, start, stop, ignore: [stop, *y, start],
+    "start y[:-1]": lambda y, start, stop, ignore: [start, *y[:-1]],
+    "y[1:] stop": lambda y, start, stop, ignore: [*y[1:], stop],
+    "y[:-1]": lambda y, start, stop, ignore: y[:-1],
+    "y[1:]": lambda y, start, stop, ignore: y[1:],
+    "y stop stop": lambda y, start, stop, ignore: [*y, stop, stop],
+    "start start y": lambda y, start, stop, ignore: [start, start, *y],
+    "ignore y stop": lambda y, start, stop, ignore: [ignore, *y, stop],
+    "y reversed stop": lambda y, start, stop, ignore: [*y[::-1], stop],
+    "start y reversed": lambda y, start, stop, ignore: [start, *y[::-1]],
 }
 
 
@@ -85,15 +87,18 @@ def batch(
     by_value: str = "no",
     order: str = "in out lengths",
     kind: str = "tensors",
+    roles: str = "start stop pad",
     changed: str = "no",
 ) -> object:
     """What a reader may hand to a decoder; with no switch set it is right."""
+    given = dict(zip(("start", "stop", "pad"), (start, stop, pad), strict=True))
+    start, stop, pad = (given[role] for role in roles.split())
     longest = max(map(len, sequences))
     fixed = {"own": None, "longest": longest, "longest + 1": longest + 1, "longest + 2": longest + 2}[width]
     fills = {"pad": pad, "ignore": ignore, "start": start, "stop": stop, "0": 0, "-100": -100, "-1": -1}
     ordered = sorted(sequences, key=len, reverse=True) if order == "sorted" else sequences
-    target_in = _filled([ROWS[rows_in](y, start, stop) for y in ordered], fills[fill_in], fixed, side)
-    labels = [ROWS[rows_out](y, start, stop) for y in ordered]
+    target_in = _filled([ROWS[rows_in](y, start, stop, ignore) for y in ordered], fills[fill_in], fixed, side)
+    labels = [ROWS[rows_out](y, start, stop, ignore) for y in ordered]
     target_out = _filled(labels, fills[fill_out], fixed, side if side != "behind" else side_out)
     if by_value == "labels":  # also a stop that has the id of the padding
         target_out[target_out == pad] = ignore
@@ -115,6 +120,11 @@ def _as_kind(results: list[Tensor], kind: str) -> object:
         "list_lengths": lambda: (*results[:-1], results[-1].tolist()),
         "int32": lambda: tuple(x.int() for x in results),
         "float": lambda: tuple(x.float() for x in results),
+        "float_in": lambda: (results[0].float(), *results[1:]),
+        "float_out": lambda: (results[0], results[1].float(), *results[2:]),
+        "float_both": lambda: (results[0].float(), results[1].float(), *results[2:]),
+        "mask": lambda: (*results[:-1], torch.arange(results[0].shape[1]) < results[-1][:, None]),
+        "int_mask": lambda: (*results[:-1], (torch.arange(results[0].shape[1]) < results[-1][:, None]).long()),
         "float_lengths": lambda: (*results[:-1], results[-1].float()),
         "int32_lengths": lambda: (*results[:-1], results[-1].int()),
         "column_lengths": lambda: (*results[:-1], results[-1].unsqueeze(-1)),
@@ -172,6 +182,13 @@ MISTAKES = (
         {"rows_in": "y", "rows_out": "y", "width": "longest + 1"},
     ),
     *each(
+        "not_shifted",
+        "Input and labels stand at the same places, and only the start has no label: at each place the decoder is "
+        f"given what it has to predict, and copies it. {SHIFT}",
+        {"rows_in": "start y stop", "rows_out": "ignore y stop", "count": "n + 2"},
+        {"rows_in": "start y stop", "rows_out": "ignore y stop"},
+    ),
+    *each(
         "both_specials",
         BOTH_ENDS,
         {"rows_in": "start y stop", "rows_out": "start y stop", "count": "n + 2"},
@@ -189,6 +206,14 @@ MISTAKES = (
         "Start and stop have changed places. The input begins with the start (the second argument), the labels end "
         "with the stop (the third).",
         {"rows_in": "stop y", "rows_out": "y start"},
+    ),
+    *each(
+        "specials_exchanged",
+        "Two or three of the special ids have changed places: after the sequences come the start, the stop and the "
+        "pad, in this order.",
+        {"roles": "stop pad start"}, {"roles": "pad start stop"}, {"roles": "start pad stop"},
+        {"roles": "pad stop start"},
+        alone=True,
     ),
     *each("stop_before_input", "Your input begins with the stop, and it must begin with the start.",
           {"rows_in": "stop y"}),
@@ -254,7 +279,12 @@ MISTAKES = (
         {"rows_in": "start y reversed"},
         {"rows_out": "y reversed stop"},
     ),
-    *each("ignore_in_input", IGNORE_IN_INPUT, {"fill_in": "ignore"}),
+    *each(
+        "ignore_in_input",
+        IGNORE_IN_INPUT,
+        {"fill_in": "ignore"},
+        {"rows_in": "start y stop", "fill_in": "ignore", "width": "longest + 1"},
+    ),
     *each("labels_padded_with_pad", PAD_IN_LABELS, {"fill_out": "pad"}),
     *each(
         "fills_exchanged",
@@ -319,8 +349,8 @@ MISTAKES = (
     ),
     *each(
         "padded_by_value",
-        "Where the stop has the same id as the padding, your labels lose the stop: every label with that id is made "
-        "ignore. What is padding is told by the lengths, not by the id.",
+        "Every label that has the id of the padding is made ignore, also a real one: where the stop has the same id, "
+        "it is lost. What is padding is told by the lengths, not by the id.",
         {"by_value": "labels"},
         edge=True,
     ),
@@ -345,7 +375,11 @@ MISTAKES = (
           {"kind": "lists"}, alone=True),
     *each("list_lengths", "Your lengths are a list: torch.tensor makes a tensor of it.", {"kind": "list_lengths"}),
     *each("float_ids", "Your results hold floats, and an embedding takes whole numbers: int64.",
-          {"kind": "float"}, {"kind": "float_lengths"}),
+          {"kind": "float"}, {"kind": "float_lengths"}, {"kind": "float_in"}, {"kind": "float_out"},
+          {"kind": "float_both"}),
+    *each("mask_for_lengths", "You return a mask in place of the lengths: they are one number for each sequence, "
+          "n + 1.",
+          {"kind": "mask"}, {"kind": "int_mask"}),
     *each("int32", "Your results have dtype int32: ids, labels and lengths are int64, torch's own for ids.",
           {"kind": "int32"}, {"kind": "int32_lengths"}),
     *each("column_lengths", "Your lengths have shape (sequences, 1): they are one axis, (sequences,).",
@@ -379,6 +413,49 @@ def _settled(args: tuple, value: object) -> object:
 def _ignore_required(seen: Seen) -> bool:
     """It takes all five arguments, and not four."""
     return all((given.error is not None and not given.called) == ("left out" in p.says) for p, _, given in seen)
+
+
+def _tensors(seen: Seen) -> list[tuple[list[Tensor], list[Tensor]]] | None:
+    """(expected, given) on each probe; None unless three tensors always came."""
+    pairs = [(e.value, g.value) for _, e, g in seen]
+    fits = all(isinstance(g, list) and len(g) == 3 and all(isinstance(x, Tensor) for x in g) for _, g in pairs)
+    return pairs if fits else None
+
+
+def _default_differs(seen: Seen) -> bool:
+    """It is right where ignore is given, and only the labels are wrong where it is left out."""
+    pairs = _tensors(seen)
+    wrong = [p for p, e, g in seen if not same_outcome(e, g)]
+    if pairs is None or [("left out" in p.says) for p in wrong] != [True]:
+        return False
+    (_, e, g) = next(s for s in seen if s[0] is wrong[0])
+    return same_value([e.value[0], e.value[2]], [g.value[0], g.value[2]])
+
+
+def _too_wide(seen: Seen) -> bool:
+    """All is right, but for columns behind, in which nothing changes."""
+    pairs = _tensors(seen)
+    if pairs is None:
+        return False
+    for expected, given in pairs:
+        for a, b in zip(expected[:2], given[:2], strict=True):
+            width = a.shape[-1]
+            behind = b[:, width:] if b.dim() == 2 else b
+            if not same_value(a, b[..., :width]) or behind.unique().numel() > 1:
+                return False
+        if not same_value(expected[2], given[2]):
+            return False
+    return any(g[0].shape != e[0].shape for e, g in pairs)
+
+
+def _says_error(kinds: type[BaseException] | tuple, *words: str) -> Callable[[Seen], bool]:
+    """Whether an error was raised, and each is of such a kind and says one of these words."""
+
+    def shows(seen: Seen) -> bool:
+        errors = [g.error for _, _, g in seen if g.error is not None]
+        return bool(errors) and all(isinstance(e, kinds) and any(w in said(e) for w in words) for e in errors)
+
+    return shows
 
 
 def _given(sequences: list[list], *specials: int) -> Callable[[], tuple]:
@@ -423,6 +500,37 @@ DECODER_IO = Exercise(
             "ignore_required",
             "It cannot be called without ignore: give the argument its default, ignore=-100.",
             _ignore_required,
+        ),
+        Symptom(
+            "ignore_default",
+            "It is right where ignore is given. Where it is left out, the labels are filled up with something else "
+            "than -100, its default.",
+            _default_differs,
+        ),
+        Symptom(
+            "too_wide",
+            "Your rows are right, and followed by columns that are padding in every row: the width is that of the "
+            "longest y, plus 1.",
+            _too_wide,
+        ),
+        Symptom(
+            "not_padded",
+            "The rows differ in length, and torch.tensor wants them all of one length: fill them up first.",
+            _says_error(ValueError, "expected sequence of length"),
+        ),
+        Symptom(
+            "slice_does_not_fit",
+            "A row and the place made for it differ in length. With its start, or with its stop, a row has n + 1 "
+            "tokens: it fills [: n + 1], its last place is n, behind the start y fills [1 : n + 1], and the width is "
+            "that of the longest y, plus 1.",
+            _says_error(
+                (RuntimeError, IndexError, ValueError),
+                "expanded size of the tensor",
+                "shape mismatch",
+                "out of bounds",
+                "out of range",
+                "could not broadcast",
+            ),
         ),
         CHANGES_INPUT,
         MORE_RESULTS,

@@ -7,14 +7,16 @@ therefore has each switch twice, with the ending _pre and _post.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..masks import causal_mask
 from ..model import decoder_layer
-from .exercise import Exercise, Mistake, Probe, Result, Symptom
-from .model_parts import D_MODEL, alone_right, make_parts, table
+from .exercise import Mistake, Probe, Result, Symptom
+from .model_parts import D_MODEL, GRADIENT_CUT, LayerExercise, alone_right, make_parts, table
 from .norm_parts import numbers
 from .outcome import same_value
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
@@ -87,8 +89,9 @@ def wire(
         part = getattr(parts, s[step + "_part"])
 
         def pick(word: str, a: Tensor | None = None, norm: Function = norm) -> Tensor:
-            if word.startswith("norm "):
-                return norm(pick(word[5:], a))
+            first, _, rest = word.partition(" ")
+            if rest:
+                return (norm if first == "norm" else getattr(parts, first))(pick(rest, a))
             return a if word == "a" else known[word]
 
         def f(a: Tensor, step: str = step, part: Callable = part, pick: Callable = pick) -> Tensor:
@@ -370,11 +373,21 @@ def _attentions() -> Iterator[Mistake]:
                     cross_inputs="start memory memory")  # fmt: skip
     yield from _one("query_from_input", f"Cross-attention asks with the layer's input. {CHAIN}", modes="pre",
                     cross_inputs="norm_start memory memory")  # fmt: skip
+    for query in ("norm1_start", "norm_norm1_start"):
+        yield from _one("query_from_input", f"Cross-attention asks with the layer's normed input. {CHAIN}", modes="pre",
+                        cross_inputs=f"{query} memory memory")  # fmt: skip
     yield from _one("memory_normed", MEMORY_NORMED, cross_inputs="a norm_memory norm_memory")
     yield from _one("memory_normed", "The keys of cross-attention are normalised again: keys and values are the memory "
                     "as it is.", rare=True, cross_inputs="a norm_memory memory")  # fmt: skip
     yield from _one("memory_normed", "The values of cross-attention are normalised again: keys and values are the "
                     "memory as it is.", rare=True, cross_inputs="a memory norm_memory")  # fmt: skip
+    yield from _one("memory_normed", "Cross-attention normalises the memory in place of the query: norm2 is for the "
+                    "decoder's state, the memory goes in as it is.", modes="pre",
+                    cross_inputs="x norm_memory norm_memory")  # fmt: skip
+    for norm in ("norm1", "norm3"):
+        yield from _one("memory_normed", f"The memory is normalised again, by {norm}: it has had the encoder's last "
+                        "norm, and goes in as it is.", modes="both pre",
+                        cross_inputs=f"a {norm}_memory {norm}_memory")  # fmt: skip
     for inputs, sentence in (
         ("a x x", "In self-attention only the query is normed: query, keys and values are the same normed state."),
         ("x a a", "In self-attention the query is not normed: query, keys and values are the same normed state."),
@@ -423,6 +436,13 @@ def _chain() -> Iterator[Mistake]:
                     order="ffn cross self")  # fmt: skip
     yield from _one("cross_before_self", f"Cross-attention runs first, self-attention last. {ORDER}", rare=True,
                     order="cross ffn self")  # fmt: skip
+    yield from _one("feed_forward_too_early", f"The feed-forward network runs before cross-attention, with norm2, and "
+                    f"cross-attention with norm3. {ORDER}", order="self ffn cross", ffn_norm="2",
+                    cross_norm="3")  # fmt: skip
+    yield from _one("cross_before_self", f"Cross-attention runs before self-attention, with norm1, and self-attention "
+                    f"with norm2. {ORDER}", order="cross self ffn", cross_norm="1", self_norm="2")  # fmt: skip
+    yield from _one("cross_attention_skipped", "Cross-attention is left out, and the feed-forward network has norm2: "
+                    "this is a layer of the encoder.", rare=True, order="self ffn", ffn_norm="2")  # fmt: skip
     yield from _one("self_attention_twice", "Self-attention runs twice.", rare=True, order="self self cross ffn")
     yield from _one("cross_attention_twice", "Cross-attention runs twice.", rare=True, order="self cross cross ffn")
     yield from _one("feed_forward_twice", "The feed-forward network runs twice: once, after cross-attention.",
@@ -462,6 +482,13 @@ def _chain() -> Iterator[Mistake]:
     yield from _one("ffn_gets_layer_input", "The feed-forward network gets the layer's input: the sub-layers are a "
                     "chain, and it gets the state after cross-attention.", modes="pre",
                     ffn_inputs="norm_start")  # fmt: skip
+    same = "The feed-forward network gets what cross-attention gets as its query: it gets the state after it."
+    yield Mistake(
+        "ffn_gets_cross_input", same, switches={"ffn_inputs_pre": "norm2_before", "ffn_inputs_post": "before"}
+    )
+    yield from _one("ffn_gets_cross_input", same, modes="pre", ffn_inputs="norm2_before")
+    yield from _one("ffn_gets_cross_input", same, modes="pre post", ffn_inputs="before")
+    yield from _one("ffn_gets_cross_input", same, modes="pre", ffn_inputs="norm_before")
     yield from _one(
         "one_norm_too_many",
         "The result is normalised once more at the end: in a pre-norm layer nothing is, and the stack has one last "
@@ -473,7 +500,8 @@ def _chain() -> Iterator[Mistake]:
                     end="normed")  # fmt: skip
     yield from _one("memory_returned", "You return the memory: the result is the decoder's state.", modes="both",
                     alone=True, end="memory")  # fmt: skip
-    yield from _one("nothing_returned", "Nothing comes back: a return is missing.", alone=True, end="nothing")
+    yield from _one("nothing_returned", "Nothing comes back: a return is missing.", modes="both pre post", alone=True,
+                    end="nothing")  # fmt: skip
     yield from _one(
         "changes_x",
         "The caller's x is changed: x += ... works on it in place. Write x = x + ..., which makes a new tensor.",
@@ -483,8 +511,43 @@ def _chain() -> Iterator[Mistake]:
                     changed="memory")  # fmt: skip
 
 
+def _side_by_side(
+    x: Tensor, memory: Tensor, parts: object, tgt_mask: Tensor, mem_mask: Tensor | None, pre_norm: bool
+) -> Tensor:
+    a, b, c = (parts.norm1(x), parts.norm2(x), parts.norm3(x)) if pre_norm else (x, x, x)
+    y = x + parts.self_attn(a, a, a, tgt_mask) + parts.cross_attn(b, memory, memory, mem_mask) + parts.ffn(c)
+    return y if pre_norm else parts.norm3(y)
+
+
+def _own_norm(
+    x: Tensor, memory: Tensor, parts: object, tgt_mask: Tensor, mem_mask: Tensor | None, pre_norm: bool
+) -> object:
+    def norm(y: Tensor) -> Tensor:
+        return F.layer_norm(y, y.shape[-1:])
+
+    own = SimpleNamespace(
+        self_attn=parts.self_attn, cross_attn=parts.cross_attn, ffn=parts.ffn, norm1=norm, norm2=norm, norm3=norm
+    )
+    return wire(x, memory, own, tgt_mask, mem_mask, pre_norm)
+
+
+WHOLE = (
+    Mistake(
+        "side_by_side",
+        "The three sub-layers all get the layer's input, and their results are added: they are a chain, each gets the "
+        "state after the one before it.",
+        wrong=_side_by_side,
+    ),
+    Mistake(
+        "own_norm",
+        "You use a layer norm of your own in place of parts.norm1, norm2 and norm3, which have parameters that they "
+        "have learnt.",
+        wrong=_own_norm,
+    ),
+)
 MISTAKES = (
     *_placements(),
+    *WHOLE,
     *_attentions(),
     *(mistake for step in SUBLAYERS for mistake in _sublayer(step)),
     *_chain(),
@@ -493,44 +556,37 @@ MISTAKES = (
 
 
 # ---------------------------------------------------------------- symptoms
-EQUAL, LAST, OTHER, PADDING = (
-    "3 target and 3 source tokens, memory padded",
-    "the same with another last target token",
-    "the same with another memory",
-    "the same with other numbers in the memory's padding",
-)
+SAME = "3 target and 3 source tokens, memory padded"
+CHANGED = "the same with another last token (sequence 0), padding (1), memory (2)"
 
 
 def _mode(mode: str) -> str:
     return f", pre_norm {mode == 'pre'}"
 
 
-def _differs(what: str, *, at: Callable[[Tensor], Tensor] = lambda y: y) -> Callable[[Seen], bool]:
-    """Whether a change of the input that must not be seen at some places is seen there."""
+def _pairs(seen: Seen, *at: int) -> list[tuple[Tensor, Tensor]]:
+    """What the reader's function gave there before and after the change, for each placement."""
+    found = table(seen) or {}
+    return [(found[SAME + _mode(m)][1][at], found[CHANGED + _mode(m)][1][at]) for m in ("pre", "post") if found]
 
-    def shows(seen: Seen) -> bool:
-        found = table(seen)
-        return found is not None and any(
-            not same_value(at(found[EQUAL + _mode(mode)][1]), at(found[what + _mode(mode)][1]))
-            for mode in ("pre", "post")
-        )
 
-    return shows
+def _differs(*at: int) -> Callable[[Seen], bool]:
+    """Whether a change of the input that must not be seen there is seen."""
+    return lambda seen: any(not same_value(*pair) for pair in _pairs(seen, *at))
 
 
 def _memory_unused(seen: Seen) -> bool:
-    found = table(seen)
-    return found is not None and all(
-        same_value(found[EQUAL + _mode(mode)][1], found[OTHER + _mode(mode)][1]) for mode in ("pre", "post")
-    )
+    pairs = _pairs(seen, 2)
+    return bool(pairs) and all(same_value(*pair) for pair in pairs)
 
 
 def _same_in_both_modes(seen: Seen) -> bool:
     found = table(seen)
-    return found is not None and same_value(*(found[EQUAL + _mode(mode)][1] for mode in ("pre", "post")))
+    return found is not None and same_value(*(found[SAME + _mode(mode)][1] for mode in ("pre", "post")))
 
 
 SYMPTOMS = (
+    GRADIENT_CUT,
     CHANGES_INPUT,
     MORE_RESULTS,
     ONLY_SHAPE,
@@ -538,7 +594,7 @@ SYMPTOMS = (
         "future_seen",
         "Your result at the first target token changes with the last one, which it is to predict: the future leaks in. "
         "tgt_mask must reach self-attention, and nothing but the state of a token itself may go round it.",
-        _differs(LAST, at=lambda y: y[:, 0]),
+        _differs(0, 0),
     ),
     Symptom(
         "memory_without_effect",
@@ -550,7 +606,7 @@ SYMPTOMS = (
         "padding_seen",
         "Your result changes with the numbers in the padding of the memory: mem_mask must reach cross-attention, and "
         "the memory is read nowhere else.",
-        _differs(PADDING),
+        _differs(1),
     ),
     Symptom(
         "mode_ignored",
@@ -575,14 +631,11 @@ SYMPTOMS = (
 # ---------------------------------------------------------------- probes
 def _given(targets: int, sources: int, what: str, mode: str) -> Callable[[], tuple]:
     def make() -> tuple:
-        x, memory = numbers(2, targets, D_MODEL, seed=31), numbers(2, sources, D_MODEL, seed=32)
-        allowed = torch.arange(sources) < torch.tensor([[sources], [sources - 1]])  # (batch, source)
-        if what == LAST:
-            x[:, -1] = numbers(2, D_MODEL, seed=33)
-        if what == OTHER:
-            memory = numbers(2, sources, D_MODEL, seed=34)
-        if what == PADDING:
-            memory[~allowed] = 2.0 - memory[~allowed]
+        x, memory = numbers(3, targets, D_MODEL, seed=31), numbers(3, sources, D_MODEL, seed=32)
+        if what == CHANGED:
+            other = numbers(2 + sources, D_MODEL, seed=33)
+            x[0, -1], memory[1, -1], memory[2] = other[0], other[1], other[2:]
+        allowed = torch.arange(sources) < torch.tensor([[sources], [sources - 1], [sources]])  # (batch, source)
         mem_mask = allowed[:, None] if sources == 3 else None  # (batch, 1, source)
         return x, memory, make_parts(), causal_mask(targets)[None], mem_mask, mode == "pre"
 
@@ -595,15 +648,16 @@ def _probe(targets: int, sources: int, what: str, mode: str, **options: bool) ->
     return Probe(what + _mode(mode), _given(targets, sources, what, mode), blind_to=blind, **options)
 
 
-DECODER_LAYER = Exercise(
+DECODER_LAYER = LayerExercise(
     name="model.decoder_layer",
     reference=decoder_layer,
     results=(Result("result", ("batch", "target token", "column")),),
     probes=(
-        *(_probe(3, 3, EQUAL, mode) for mode in ("post", "pre")),
-        *(_probe(2, 4, "2 target and 4 source tokens, mem_mask None", mode) for mode in ("post", "pre")),
-        *(_probe(3, 3, what, mode) for what in (LAST, OTHER, PADDING) for mode in ("post", "pre")),
-        *(_probe(3, 3, f"{EQUAL}, with gradients", mode, edge=True, gradients=True) for mode in ("post", "pre")),
+        *(_probe(3, 3, what, mode) for what in (SAME, CHANGED) for mode in ("post", "pre")),
+        *(
+            _probe(2, 4, "2 target and 4 source tokens, mem_mask None", mode, edge=True, gradients=True)
+            for mode in ("post", "pre")
+        ),
     ),
     compound=wire,
     at_once=2,

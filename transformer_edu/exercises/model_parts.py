@@ -15,12 +15,25 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..attention import scaled_dot_product_attention
-from .exercise import Probe
+from .exercise import Exercise, Probe, Symptom
 from .norm_parts import numbers
 from .outcome import Outcome, same_value
+from .sandbox import Budget
 from .symptoms import Seen
 
-__all__ = ["D_MODEL", "Attention", "FeedForward", "Norm", "Numbers", "StackLayer", "alone_right", "make_parts", "table"]
+__all__ = [
+    "D_MODEL",
+    "GRADIENT_CUT",
+    "Attention",
+    "FeedForward",
+    "LayerExercise",
+    "Norm",
+    "Numbers",
+    "StackLayer",
+    "alone_right",
+    "make_parts",
+    "table",
+]
 
 D_MODEL = 4
 Numbers = dict[str, tuple[Tensor, Tensor]]  # what a probe says: right result, reader's
@@ -40,7 +53,8 @@ class Attention:
 
     def __call__(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         w_query, w_key, w_value = _weights(3, D_MODEL, D_MODEL, seed=self.seed)
-        return scaled_dot_product_attention(query @ w_query, key @ w_key, value @ w_value, mask)[0]
+        query, key = 0.3 * query @ w_query, 0.3 * key @ w_key  # moderate scores, so that no weight is 0 or 1
+        return scaled_dot_product_attention(query, key, value @ w_value, mask)[0]
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,17 @@ def make_parts() -> SimpleNamespace:
     )  # fmt: skip
 
 
+class LayerExercise(Exercise):
+    """A result may be written into a copy of x, step by step, although torch then cannot take every gradient of it."""
+
+    def observed(self, fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome:
+        """What `fn` does; of gradients it counts only where they do not arrive."""
+        outcome = super().observed(fn, probe, budget)
+        if any("raised" in gradient for gradient in outcome.gradients):
+            outcome.gradients = self.outcome(self.reference, list(self.probes).index(probe)).gradients
+        return outcome
+
+
 # ---------------------------------------------------------------- what the outcomes show
 def table(seen: Seen) -> Numbers | None:
     """The results on the ordinary probes; None unless each is a finite tensor of the right shape."""
@@ -113,3 +138,17 @@ def alone_right(fits: Callable[[Probe], bool]) -> Callable[[Seen], bool]:
         )
 
     return shows
+
+
+def _only_gradients(seen: Seen) -> bool:
+    """Every number is right, and some gradient does not arrive."""
+    right = all(g.error is None and not g.changed and same_value(e.value, g.value) for _, e, g in seen)
+    return right and any(g.gradients != e.gradients and "none" in g.gradients for _, e, g in seen)
+
+
+GRADIENT_CUT = Symptom(
+    "gradient_cut",
+    "The numbers are right, but something cuts the graph (detach, no_grad, .data): what stands before it would learn "
+    "nothing.",
+    _only_gradients,
+)

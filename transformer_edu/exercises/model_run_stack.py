@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..model import run_stack
-from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .model_parts import D_MODEL, Norm, StackLayer, alone_right, table
+from .exercise import Mistake, Probe, Result, Symptom, each
+from .model_parts import D_MODEL, GRADIENT_CUT, LayerExercise, Norm, StackLayer, alone_right, table
 from .norm_parts import numbers
-from .outcome import same_value
+from .outcome import said, same_value
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 __all__ = ["RUN_STACK"]
@@ -56,6 +57,7 @@ def run(
     order: str = "in_turn",
     way: str = "chain",
     masks: str = "every",
+    arguments: str = "in_order",
     norm_pre: str = "end",
     norm_post: str = "none",
     changed: str = "no",
@@ -63,13 +65,16 @@ def run(
 ) -> object:
     """What a reader makes of the stack; with no switch set it is right."""
     norm = norm_pre if pre_norm else norm_post
+    if norm == "own":
+        norm, final_norm = "end", lambda y: F.layer_norm(y, y.shape[-1:])
     state = final_norm(x) if norm in ("begin", "both_ends") else x
     start, outputs, states = state, [], []
     which = _order(len(layers), order)
     for place, i in enumerate(which):
         taken = start if way in ("side_by_side", "sum", "mean", "sum_with_x") else state
         taken = final_norm(taken) if norm in ("before_each", "before_each_and_end") else taken
-        y = layers[i](taken, _mask_of(mask, masks, place == 0, place == len(which) - 1))
+        given = taken, _mask_of(mask, masks, place == 0, place == len(which) - 1)
+        y = layers[i](*(given[::-1] if arguments == "exchanged" else given))
         outputs.append(y)
         state = y + {"residual": state, "residual_of_start": start}.get(way, 0.0)
         inner = norm == "between" and place < len(which) - 1
@@ -95,6 +100,9 @@ def run(
         "stacked": lambda: torch.stack(states),
         "normed_input": lambda: final_norm(x),
         "nothing": lambda: None,
+        "nothing_if_post": lambda: state if pre_norm else None,
+        "nothing_if_pre": lambda: None if pre_norm else state,
+        "norm_itself": lambda: final_norm if pre_norm else state,
     }[end]()
 
 
@@ -172,11 +180,20 @@ MISTAKES = (
           {"way": "residual"}),
     *each("residual_added", "The first x is added to what each layer gives: the residuals are inside the layers "
           "already.", {"way": "residual_of_start"}),
+    *each("residuals_and_norms_added", "You wrap each layer in a residual and in final_norm: both are inside the layers "
+          f"already. {NORM}", {"way": "residual", "norm_pre": "before_each", "norm_post": "after_each"}, alone=True),
+    *each("own_norm", "You use a layer norm of your own in place of final_norm, which has parameters that it has "
+          "learnt.", {"norm_pre": "own"}, {"norm_pre": "own", "norm_post": "own"}),
+    *each("arguments_exchanged", "The arguments of a layer have changed places: layer(x, mask).",
+          {"arguments": "exchanged"}),
+    *each("norm_not_called", "You return final_norm itself: it is called, final_norm(x).", {"end": "norm_itself"},
+          alone=True),
     *each("all_states_returned", "You return the state after every layer: only the last is asked for.",
           {"end": "states"}, {"end": "stacked"}, alone=True),
     *each("input_normed", f"What you return is final_norm of the first x, and the layers have no effect. {NORM}",
           {"end": "normed_input"}, alone=True),
-    *each("nothing_returned", "Nothing comes back: a return is missing.", {"end": "nothing"}, alone=True),
+    *each("nothing_returned", "Nothing comes back: a return is missing.", {"end": "nothing"},
+          {"end": "nothing_if_post"}, {"end": "nothing_if_pre"}, alone=True),
     *each(
         "changes_x",
         "The caller's x is changed: an operation in place works on it. x = layer(x, mask) gives the name to a new "
@@ -193,7 +210,8 @@ MISTAKES = (
 
 # ---------------------------------------------------------------- symptoms and probes
 MASKED, UNMASKED = "3 layers, a mask", "3 layers, mask None"
-COUNTS = {MASKED: 3, UNMASKED: 3, "1 layer, a mask": 1, "2 layers, a mask": 2}
+HIDDEN = torch.tensor([[False, False, False], [False, True, False]])  # (batch, token)
+COUNTS = {MASKED: 3, UNMASKED: 3, "1 layer, a mask": 1, "2 layers, a mask": 2, "2 layers, mask None": 2}
 
 
 def _says(what: str, pre_norm: bool) -> str:
@@ -210,43 +228,86 @@ def _mask_unused(seen: Seen) -> bool:
 
 
 def _mode_ignored(seen: Seen) -> bool:
-    return _same(seen, *((_says(what, False), _says(what, True)) for what in COUNTS))
+    return _same(seen, *((_says(what, False), _says(what, True)) for what in (MASKED, UNMASKED)))
+
+
+def _ends_with_right(seen: Seen) -> bool:
+    """Each result is a list, or one axis too many, whose last item is right, and which begins with another state."""
+    found = [(e.value, g.value[-1] if isinstance(g.value, list) and g.value else None) for _, e, g in seen]
+    return all(same_value(right, last) for right, last in found)
+
+
+def _says_error(words: str) -> Callable[[Seen], bool]:
+    def shows(seen: Seen) -> bool:
+        errors = [said(g.error) for _, _, g in seen if g.error is not None]
+        return bool(errors) and all(words in error for error in errors)
+
+    return shows
+
+
+def _only_hidden_tokens(seen: Seen) -> bool:
+    found = table(seen)
+    if found is None or any(g.changed for _, _, g in seen):
+        return False
+    right = all(
+        same_value(*(y if "None" in says else y[HIDDEN.logical_not()] for y in pair)) for says, pair in found.items()
+    )
+    return right and any(not same_value(*pair) for pair in found.values())
 
 
 def _given(what: str, pre_norm: bool) -> Callable[[], tuple]:
     def make() -> tuple:
         layers = [StackLayer(41 + i) for i in range(COUNTS[what])]
-        mask = torch.tensor([[[True, True, True]], [[True, False, True]]])  # (batch, 1, key)
-        return numbers(2, 3, D_MODEL, seed=40), layers, None if what == UNMASKED else mask, Norm(45), pre_norm
+        mask = ~HIDDEN[:, None]  # (batch, 1, key)
+        return numbers(2, 3, D_MODEL, seed=40), layers, None if "None" in what else mask, Norm(45), pre_norm
 
     return make
 
 
-RUN_STACK = Exercise(
+def _probe(what: str, pre_norm: bool, **options: bool) -> Probe:
+    blind = ("norm_post",) if pre_norm else ("norm_pre",)
+    return Probe(_says(what, pre_norm), _given(what, pre_norm), blind_to=blind, **options)
+
+
+RUN_STACK = LayerExercise(
     name="model.run_stack",
     reference=run_stack,
     results=(Result("result", ("batch", "token", "column")),),
     probes=(
         *(
-            Probe(_says(what, pre), _given(what, pre), blind_to=("norm_post",) if pre else ("norm_pre",))
+            _probe(what, pre)
             for what in ("1 layer, a mask", "2 layers, a mask", UNMASKED, MASKED)
             for pre in (False, True)
         ),
-        *(
-            Probe(
-                _says("2 layers, a mask, with gradients", pre),
-                _given("2 layers, a mask", pre),
-                edge=True,
-                gradients=True,
-                blind_to=("norm_post",) if pre else ("norm_pre",),
-            )
-            for pre in (False, True)
-        ),
+        *(_probe("2 layers, mask None", pre, edge=True, gradients=True) for pre in (False, True)),
     ),
     compound=run,
     at_once=2,
     mistakes=MISTAKES,
     symptoms=(
+        GRADIENT_CUT,
+        Symptom(
+            "all_states_returned",
+            "You return the state after every layer: only the last is asked for.",
+            _ends_with_right,
+        ),
+        Symptom(
+            "layer_beyond_last",
+            "You ask for more layers than there are: their number is len(layers), and the last one is number "
+            "len(layers) - 1.",
+            _says_error("list index out of range"),
+        ),
+        Symptom(
+            "list_called",
+            "The argument layers is a list, which cannot be called: call its layers, one after another.",
+            _says_error("'list' object is not callable"),
+        ),
+        Symptom(
+            "hidden_tokens_changed",
+            "Only the tokens that the mask hides come out otherwise: you change them yourself. The mask is for the "
+            "layers, and says what may be read; x goes in as it is.",
+            _only_hidden_tokens,
+        ),
         CHANGES_INPUT,
         MORE_RESULTS,
         ONLY_SHAPE,

@@ -10,6 +10,7 @@ from torch import Tensor
 from ..model import shift_right
 from .exercise import Exercise, Probe, Result, Symptom, each
 from .norm_parts import alone_wrong
+from .outcome import said
 from .relative_symptoms import LIST_RESULT
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
@@ -46,6 +47,10 @@ def _moved(labels: Tensor, column: Tensor, move: str, ignore: int) -> Tensor:
         "two": lambda: torch.cat([column, column, labels[:, :-2]], 1)[:, : labels.shape[1]],
         "first_twice": lambda: torch.cat([labels[:, :1], labels[:, :-1]], 1),
         "one_by_one": lambda: column.expand(labels.shape).clone(),
+        "first_label_everywhere": lambda: torch.cat([column, labels[:, :1].expand(-1, labels.shape[1] - 1)], 1),
+        "start_in_row_0": lambda: torch.cat([column.expand(labels.shape)[:1], labels.roll(1, 1)[1:]], 0),
+        "start_in_one_row": lambda: torch.cat([torch.cat([start, labels[1:, -1:]], 0), labels[:, :-1]], 1),
+        "flat": lambda: torch.cat([start[0], labels.flatten()[:-1]]).view(labels.shape),
         "reversed": lambda: torch.cat([column, labels[:, :-1].flip(1)], 1),
         "stop_dropped": lambda: _without_stop(labels, column, ignore),
         "overlap": lambda: _within_itself(labels.clone(), column, start_first=False),
@@ -75,6 +80,8 @@ def _without_stop(labels: Tensor, column: Tensor, ignore: int) -> Tensor:
 def _replaced(out: Tensor, labels: Tensor, start: int, pad: int, ignore: int, replaced: str) -> Tensor:
     if replaced == "misaligned":  # asks the labels, before they are shifted
         return out.masked_fill(labels == ignore, pad) if out.shape == labels.shape else out
+    if replaced == "others":
+        return out.masked_fill(out != ignore, pad)
     if replaced == "removed":
         return out[out != ignore]
     old = {"minus_100": -100, "pad_to_ignore": pad}.get(replaced, ignore)
@@ -156,6 +163,24 @@ MISTAKES = (
         {"move": "last_replaced"},
     ),
     *each(
+        "flat",
+        "The rows are shifted as one: the last label of a row comes to the front of the next one. The start stands in "
+        "column 0 of each row.",
+        {"move": "flat"},
+    ),
+    *each(
+        "start_in_first_row",
+        "The first row holds nothing but the start, and the others begin with their last label: [0] is row 0, [:, 0] "
+        "column 0.",
+        {"move": "start_in_row_0"},
+    ),
+    *each(
+        "start_in_one_row",
+        "Only the first row begins with the start, the others with their last label: [0, 0] is one place, [:, 0] the "
+        "whole column.",
+        {"move": "start_in_one_row"},
+    ),
+    *each(
         "over_the_batch",
         "You shift along axis 0, the batch: each sequence gets the tokens of the one before it. The places are axis 1.",
         {"move": "rows"},
@@ -203,6 +228,12 @@ MISTAKES = (
         {"move": "overlap"},
         {"move": "overlap_start_first"},
     ),
+    *each(
+        "written_while_read",
+        "Behind the start the first label stands everywhere: each place is copied from the one before it, which has "
+        "been overwritten already. Read from the labels, write to another tensor.",
+        {"move": "first_label_everywhere"},
+    ),
     *each("reversed", "The labels behind the start stand in reverse order.", {"move": "reversed"}),
     *each(
         "stop_dropped",
@@ -239,6 +270,13 @@ MISTAKES = (
         {"replaced": "pad_to_ignore"},
     ),
     *each(
+        "branches_exchanged",
+        "The two branches are exchanged: every id becomes pad, and ignore stays. torch.where(condition, a, b) takes a "
+        "where the condition holds.",
+        {"replaced": "others"},
+        alone=True,
+    ),
+    *each(
         "ignore_removed",
         IGNORED.format("leaves those places out, which makes one axis of all rows. The shape stays (batch, place)."),
         {"replaced": "removed"},
@@ -271,6 +309,16 @@ def _only_labels_changed(seen: Seen) -> bool:
 def _ignore_required(seen: Seen) -> bool:
     """It takes all four arguments, and not three."""
     return all((given.error is not None and not given.called) == ("left out" in p.says) for p, _, given in seen)
+
+
+def _says_error(words: str) -> Callable[[Seen], bool]:
+    """Whether every error that was raised says so."""
+
+    def shows(seen: Seen) -> bool:
+        errors = [said(g.error) for _, _, g in seen if g.error is not None]
+        return bool(errors) and all(words in error for error in errors)
+
+    return shows
 
 
 def _given(rows: list[list], *specials: int) -> Callable[[], tuple]:
@@ -312,6 +360,23 @@ SHIFT_RIGHT = Exercise(
             "What you return is right, but the labels themselves are changed, and the loss needs them as they were. "
             "Write to a new tensor (clone, cat, empty_like).",
             _only_labels_changed,
+        ),
+        Symptom(
+            "start_for_one_row",
+            "What is put in front has not as many rows as the labels: each sequence has its own start, shape "
+            "(batch, 1).",
+            _says_error("Sizes of tensors must match except in dimension 1"),
+        ),
+        Symptom(
+            "joined_along_the_batch",
+            "The pieces are joined along axis 0, the batch, as torch.cat does if nothing is said: the start stands in "
+            "front of each row, dim=1.",
+            _says_error("Sizes of tensors must match except in dimension 0"),
+        ),
+        Symptom(
+            "start_has_other_axes",
+            "What is put in front has not as many axes as the labels: it has two, (batch, 1).",
+            _says_error("Tensors must have same number of dimensions"),
         ),
         CHANGES_INPUT,
         MORE_RESULTS,
