@@ -632,6 +632,12 @@ def test_the_line_beside_values_says_where_the_least_and_the_largest_stand():
     assert two.alt_text == "Values: 2 tables, each 2 by 3 (row, column): a, b."
 
 
+def test_the_line_beside_measured_times_only_names_them():
+    series = {"with a cache": [1.0, 2.0], "without": [3.0, 1.0]}
+    picture = plots.lines([64, 128], series, "tokens", "ms", exact=None)
+    assert picture.alt_text == "ms against tokens: 2 lines. From tokens 64 to 128: with a cache; without."
+
+
 def test_a_stored_picture_is_half_the_size_and_looks_the_same():
     picture = plots.attention_map(some_weights(12, 13))
     whole = io.BytesIO()
@@ -672,6 +678,95 @@ def test_what_is_no_table_of_values_is_refused(values, options, text):
         plots.value_map(values, **options)
 
 
+# --- a beam as a tree ---
+
+
+TREE = {
+    "tokens": [["a", "b"], ["c", "d", "</s>"], ["</s>", "e"]],
+    "scores": [[-0.5, -1.0], [-1.5, -2.0, -1.25], [-1.75, -3.0]],
+    "parents": [[0, 0], [1, 0, 0], [0, 0]],
+    "ended": [[False, False], [False, False, True], [True, False]],
+}
+
+
+def frames(ax):
+    """Label -> (left, middle, line width, dash) of each node's frame, by the text that stands in it."""
+    found = {}
+    for patch in ax.patches:
+        (left, low), (right, high) = patch.get_xy().min(axis=0), patch.get_xy().max(axis=0)
+        inside = [t for t in ax.texts if left < t.get_position()[0] < right and low < t.get_position()[1] < high]
+        text = " ".join(t.get_text() for t in sorted(inside, key=lambda t: t.get_position()[1]))
+        found[text] = (left, (low + high) / 2, patch.get_linewidth(), patch.get_linestyle())
+    return found
+
+
+def test_a_beam_grows_to_the_right_with_a_column_for_each_step():
+    nodes = frames(plots.beam_tree(**TREE).axes[0])
+    assert set(nodes) == {"<start>", "a −0.50", "b −1.00", "c −1.50", "d −2.00", "</s> −1.25", "</s> −1.75", "e −3.00"}
+    lefts = {text: place[0] for text, place in nodes.items()}
+    assert lefts["<start>"] < lefts["a −0.50"] == lefts["b −1.00"] < lefts["c −1.50"] == lefts["d −2.00"]
+    assert lefts["</s> −1.25"] == lefts["d −2.00"] < lefts["e −3.00"] == lefts["</s> −1.75"]
+
+
+def test_each_branch_of_a_beam_leads_from_the_parent_to_its_child():
+    (ax,) = plots.beam_tree(**TREE).axes
+    middle = {text: place[1] for text, place in frames(ax).items()}
+    pairs = {(round(line.get_ydata()[0], 6), round(line.get_ydata()[-1], 6)) for line in ax.lines}
+    wanted = [
+        ("<start>", "a −0.50"),
+        ("<start>", "b −1.00"),
+        ("b −1.00", "c −1.50"),
+        ("a −0.50", "d −2.00"),
+        ("a −0.50", "</s> −1.25"),
+        ("c −1.50", "</s> −1.75"),
+        ("c −1.50", "e −3.00"),
+    ]
+    assert pairs == {(round(middle[a], 6), round(middle[b], 6)) for a, b in wanted}
+    assert all((np.diff(line.get_xdata()) >= 0).all() for line in ax.lines)
+
+
+def test_what_won_is_thick_and_what_fell_out_is_dashed():
+    plain = frames(plots.beam_tree(**TREE).axes[0])
+    lines = {text: (width, dash) for text, (_, _, width, dash) in plain.items()}
+    assert lines["d −2.00"][1] != "-" and lines["d −2.00"][1] != lines["c −1.50"][1]  # no child, and not at the end
+    assert lines["e −3.00"] == lines["a −0.50"] == lines["c −1.50"]  # the last step: nobody knows
+    assert lines["</s> −1.25"][0] > lines["a −0.50"][0]
+    won = frames(plots.beam_tree(**TREE, best=(2, 0)).axes[0])
+    thick = {text for text, (_, _, width, _) in won.items() if width > lines["</s> −1.25"][0]}
+    assert thick == {"b −1.00", "c −1.50", "</s> −1.75"}
+
+
+def test_no_two_nodes_of_a_beam_touch():
+    (ax,) = plots.beam_tree(**TREE, title="t").axes
+    boxes = [patch.get_extents() for patch in ax.patches]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_the_line_beside_a_beam_tells_the_best_and_the_others_that_ended():
+    text = "Beam (t): 3 steps, 7 hypotheses, 2 of them ended, 1 fell out"
+    picture = plots.beam_tree(**TREE, best=(2, 0), title="t")
+    assert picture.alt_text == f"{text}. Best: b c </s> −1.75. Others that ended: a </s> −1.25."
+    trained = plots.beam_tree(**TREE, best=(2, 0), title="t", exact=False)
+    assert trained.alt_text == f"{text}. Best: b c </s>. Others that ended: a </s>."
+    tensor = {**TREE, "scores": [torch.tensor(level) for level in TREE["scores"]], "ended": None}
+    assert plots.beam_tree(**tensor).alt_text == "Beam: 3 steps, 7 hypotheses, 0 of them ended, 2 fell out."
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"tokens": []}, "tokens must have at least one step, and each step a hypothesis, got steps of []"),
+        ({"scores": [[0.0], [0.0]]}, "scores must have one entry for each token, in steps of [2, 3, 2], got steps of"),
+        ({"parents": [[0, 0], [2, 0, 0], [0, 0]]}, "parents[1][0] is hypothesis 2 of the step before, of 2"),
+        ({"parents": [[0, 0], [1, 0, 0], [0, 2]]}, "parents[2][1] is hypothesis 2 of the step before, which has ended"),
+        ({"best": (2, 2)}, "best is (2, 2), but there is no hypothesis 2 of step 2"),
+    ],
+)
+def test_what_is_no_beam_is_refused(change, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.beam_tree(**{**TREE, **change})
+
+
 # --- what a picture is ---
 
 
@@ -691,6 +786,7 @@ PICTURES = {
     "one value": lambda: plots.value_map([[1.0]], ["W" * 30], ["W" * 30]),
     "large table": lambda: plots.value_map(some_values(64, 48)),
     "three tables": lambda: plots.value_map({f"seed {i}": some_values(16, 16) for i in range(3)}, title="three"),
+    "beam": lambda: plots.beam_tree([AWKWARD[:2], AWKWARD[4:]], [[-1, -9], [-20] * 3], [[0, 0], [0, 1, 0]], title="t"),
     "lines": lambda: plots.lines([1, 2], {"a name of some length": np.ones((3, 2))}, "x", "y", title="t"),
 }  # fmt: skip
 

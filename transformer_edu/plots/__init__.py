@@ -15,10 +15,12 @@ from .maps import attention_map, head_grid, mask_picture
 from .picture import Picture
 from .product import product_picture
 from .tables import value_map
+from .trees import beam_tree
 
 __all__ = [
     "Picture",
     "attention_map",
+    "beam_tree",
     "difference_picture",
     "head_grid",
     "lines",

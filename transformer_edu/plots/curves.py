@@ -32,7 +32,7 @@ def lines(
     ylabel: str,
     log: str = "",
     title: str | None = None,
-    exact: bool = True,
+    exact: bool | None = True,
 ) -> Picture:
     """One line for each name: the mean over seeds, in a band from the smallest to the largest.
 
@@ -40,7 +40,8 @@ def lines(
     series  name -> (seeds, points) or (points,); told apart by marker and dash as well as by colour
     log     "x", "y" or "xy" for logarithmic axes
     exact   False where the numbers come from training, and so differ a little from machine to machine: the alt
-            text then says which way each line goes, without numbers
+            text then says which way each line goes, without numbers. None where not even that is certain, as with
+            times: the alt text then names the lines alone
 
     Raises TypeError for series without names; ValueError for a series that does not fit x, and for a logarithmic
     axis with numbers not above 0.
@@ -66,8 +67,8 @@ def lines(
         )  # fmt: skip
         for text in legend.get_texts():
             text.set_parse_math(False)
-    tell = _ends if exact else _way
-    ends = "; ".join(f"{spelled(name)} {tell(values.mean(axis=0))}" for name, values in runs.items())
+    tell = {True: _ends, False: _way, None: lambda mean: ""}[exact]
+    ends = "; ".join(f"{spelled(name)} {tell(values.mean(axis=0))}".rstrip() for name, values in runs.items())
     text = f"{len(runs)} line{'s' * (len(runs) != 1)}{_spread(runs, ', mean and range over {} seeds')}. "
     text += f"From {xlabel} {x[0]:g} to {x[-1]:g}: {ends}"
     return Picture([ax], sentence(f"{ylabel} against {xlabel}", title, text))
