@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .. import model
 from .exercise import Exercise, Probe, Result, Symptom, each
-from .outcome import Outcome, freeze, observe
+from .outcome import Outcome, freeze, observe, said
 from .sandbox import Budget
 from .symptoms import Seen
 from .wording import kind_of
@@ -382,6 +382,14 @@ def _no_module(seen: Seen) -> bool:
     return pairs is not None and all(not given.startswith("a module") for _, given in pairs)
 
 
+def _says_error(words: str) -> Callable[[Seen], bool]:
+    def shows(seen: Seen) -> bool:
+        errors = [said(g.error) for _, _, g in seen if g.error is not None]
+        return bool(errors) and all(words in error for error in errors)
+
+    return shows
+
+
 def _says_everywhere(words: str) -> Callable[[Seen], bool]:
     def shows(seen: Seen) -> bool:
         pairs = _words(seen)
@@ -422,6 +430,10 @@ BUILD_STACK = StackExercise(
     symptoms=(
         Symptom("no_module", "What comes back is not a module (nn.Module), which can be called and knows its "
                 "parameters: nn.Sequential, or a class of your own.", _no_module),
+        Symptom("no_forward", "Your stack has no forward: it cannot be called. nn.Sequential has one, or write a "
+                "module of your own around the list.", _says_everywhere("without forward")),
+        Symptom("attribute_missing", "Something is asked for that was never kept: inside a class the layers are kept "
+                "by self, self.layers = ..., and found by the same name.", _says_error("object has no attribute")),
         Symptom("other_parts", "Your stack has parameters that belong to none of its layers, such as those of a norm "
                 "or a linear map: it holds n layers, and nothing that learns besides.",
                 _says_everywhere("not in a layer")),
@@ -430,7 +442,8 @@ BUILD_STACK = StackExercise(
         Symptom("parameters_missing_or_shared", "Your stack computes the right result, but has not as many parameters "
                 f"as n layers: some are shared, or not registered. In a stack {OWN} {REGISTERED}",
                 _right(1, 0)),
-        Symptom("forward_wrong", "Your stack has as many parameters as n layers, but its forward does not compute the "
-                f"right result. {CHAIN}", _right(0, 1)),
+        Symptom("forward_wrong", "Your stack has as many parameters as n layers, but what it computes is not right: "
+                "either it is not the chain of its layers, each of which gets what the one before it gave, or their "
+                "parameters are no longer as make_layer made them.", _right(0, 1)),
     ),
 )  # fmt: skip

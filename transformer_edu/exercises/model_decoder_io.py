@@ -63,6 +63,7 @@ def _lengths(sequences: list[list], target_in: Tensor, pad: int, count: str) -> 
         "longest + 2": lambda: [max(n) + 2] * len(n),
         "padding": lambda: [max(n) - i for i in n],
         "sorted": lambda: sorted((i + 1 for i in n), reverse=True),
+        "columns": lambda: (target_in != pad).sum(0).tolist(),
         "not_pad": lambda: (target_in != pad).sum(1).tolist(),
         "number": lambda: len(n),
         "one": lambda: max(n) + 1,
@@ -100,8 +101,12 @@ def batch(
     target_in = _filled([ROWS[rows_in](y, start, stop, ignore) for y in ordered], fills[fill_in], fixed, side)
     labels = [ROWS[rows_out](y, start, stop, ignore) for y in ordered]
     target_out = _filled(labels, fills[fill_out], fixed, side if side != "behind" else side_out)
+    if side_out == "pad_then_ignore":
+        target_out[:, :-1] = target_out[:, :-1].masked_fill(target_out[:, :-1] == fills[fill_out], pad)
     if by_value == "labels":  # also a stop that has the id of the padding
         target_out[target_out == pad] = ignore
+    if by_value == "labels_by_input" and target_in.shape == target_out.shape:
+        target_out[target_in == pad] = ignore
     if by_value == "stop_in_input":  # an input filled by cutting, then cleared of the stop wherever it stands
         target_in[target_in == stop] = pad
     lengths = _lengths(ordered, target_in, pad, count)
@@ -239,6 +244,11 @@ MISTAKES = (
         {"rows_out": "y", "width": "longest + 1", "count": "n"},
     ),
     *each(
+        "stop_missing",
+        f"{NO_STOP} And what fills shorter rows up is pad, not ignore.",
+        {"rows_out": "y", "width": "longest + 1", "side_out": "pad_then_ignore"},
+    ),
+    *each(
         "start_missing",
         NO_START,
         {"rows_in": "y", "rows_out": "y[1:] stop", "count": "n"},
@@ -326,6 +336,8 @@ MISTAKES = (
         "tokens from its padding.",
         {"count": "longest + 1"}, {"count": "longest"}, {"count": "longest + 2"},
     ),
+    *each("lengths_over_sequences", "Your lengths are one for each place: the sum runs over the sequences (axis 0), "
+          "and it must run over the places (axis 1).", {"count": "columns"}),
     *each("padding_counted", "Your lengths count the padding of each row, not its tokens.", {"count": "padding"}),
     *each(
         "lengths_sorted",
@@ -352,6 +364,13 @@ MISTAKES = (
         "Every label that has the id of the padding is made ignore, also a real one: where the stop has the same id, "
         "it is lost. What is padding is told by the lengths, not by the id.",
         {"by_value": "labels"},
+        edge=True,
+    ),
+    *each(
+        "padded_by_value",
+        "Every label is made ignore where the input has the id of the padding: where the start has the same id, the "
+        "first label is lost. What is padding is told by the lengths, not by the id.",
+        {"by_value": "labels_by_input"},
         edge=True,
     ),
     *each(
@@ -448,6 +467,28 @@ def _too_wide(seen: Seen) -> bool:
     return any(g[0].shape != e[0].shape for e, g in pairs)
 
 
+def _first_two(seen: Seen) -> list[object] | None:
+    """Every input and labels; None unless several values always came."""
+    values = [g.value for _, _, g in seen if g.error is None]
+    return (
+        [x for v in values for x in v[:2]]
+        if values and all(isinstance(v, list) and len(v) > 1 for v in values)
+        else None
+    )
+
+
+def _one_axis(seen: Seen) -> bool:
+    found = _first_two(seen)
+    return found is not None and all(isinstance(x, Tensor) and x.dim() == 1 for x in found)
+
+
+def _rows_in_lists(seen: Seen) -> bool:
+    found = _first_two(seen)
+    return found is not None and all(
+        isinstance(x, list) and all(isinstance(y, (list, Tensor)) for y in x) for x in found
+    )
+
+
 def _says_error(kinds: type[BaseException] | tuple, *words: str) -> Callable[[Seen], bool]:
     """Whether an error was raised, and each is of such a kind and says one of these words."""
 
@@ -512,6 +553,17 @@ DECODER_IO = Exercise(
             "Your rows are right, and followed by columns that are padding in every row: the width is that of the "
             "longest y, plus 1.",
             _too_wide,
+        ),
+        Symptom(
+            "one_axis",
+            "Your input and labels have one axis, and they need two, (sequence, place). Does return stand inside the "
+            "loop over the sequences?",
+            _one_axis,
+        ),
+        Symptom(
+            "rows_not_joined",
+            "Your rows come as a list: fill them up to one length, and make one tensor of them.",
+            _rows_in_lists,
         ),
         Symptom(
             "not_padded",

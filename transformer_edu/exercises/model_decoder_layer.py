@@ -108,15 +108,16 @@ def wire(
         x += 1.0
     if s["changed"] == "memory":
         memory += 1.0
-    return _ended(known["x"], memory, parts, s["end"])
+    return _ended(known["x"], known["start"], memory, parts, s["end"])
 
 
-def _ended(x: Tensor, memory: Tensor, parts: object, end: str) -> object:
+def _ended(x: Tensor, start: Tensor, memory: Tensor, parts: object, end: str) -> object:
     return {
         "x": lambda: x,
         "normed": lambda: parts.norm3(x),
         "first_norm": lambda: parts.norm1(x),
         "memory": lambda: memory.clone(),
+        "plus_input": lambda: x + start,
         "nothing": lambda: None,
     }[end]()
 
@@ -155,14 +156,12 @@ def _placements() -> Iterator[Mistake]:
         f"You compute the pre-norm layer whatever pre_norm says. Where it is False, the norm comes last: {POST}, for "
         "each of the three sub-layers.",
         switches=_all("before", "post"),
-        alone=True,
     )
     yield Mistake(
         "always_post_norm",
         f"You compute the post-norm layer whatever pre_norm says. Where it is True, f gets the normed state: {PRE}, "
         "for each of the three sub-layers.",
         switches=_all("after", "pre"),
-        alone=True,
     )
     yield Mistake(
         "placements_exchanged",
@@ -496,8 +495,10 @@ def _chain() -> Iterator[Mistake]:
         modes="pre",
         end="normed",
     )
-    yield from _one("one_norm_too_many", "The result is normalised twice at the end: norm3 is used once.", modes="post",
-                    end="normed")  # fmt: skip
+    yield from _one("one_norm_too_many", "The result is normalised once more at the end, by norm3: one is enough.",
+                    modes="post", end="normed")  # fmt: skip
+    yield from _one("input_added_again", "The layer's input is added once more at the end: each sub-layer has its "
+                    "residual, and the layer has none of its own.", end="plus_input")  # fmt: skip
     yield from _one("memory_returned", "You return the memory: the result is the decoder's state.", modes="both",
                     alone=True, end="memory")  # fmt: skip
     yield from _one("nothing_returned", "Nothing comes back: a return is missing.", modes="both pre post", alone=True,
@@ -537,6 +538,12 @@ WHOLE = (
         "The three sub-layers all get the layer's input, and their results are added: they are a chain, each gets the "
         "state after the one before it.",
         wrong=_side_by_side,
+    ),
+    Mistake(
+        "x_and_memory_exchanged",
+        "The decoder's state and the memory have changed places: x goes through the three sub-layers, and the memory "
+        "is what cross-attention reads.",
+        wrong=lambda x, memory, *others: wire(memory, x, *others),
     ),
     Mistake(
         "own_norm",
@@ -598,8 +605,8 @@ SYMPTOMS = (
     ),
     Symptom(
         "memory_without_effect",
-        "Your result stays the same with another memory: the decoder never sees the source. Cross-attention takes its "
-        "keys and values from the memory.",
+        "Your result for a sequence stays the same with another memory: the decoder does not see its source. "
+        "Cross-attention takes its keys and values from the memory.",
         _memory_unused,
     ),
     Symptom(

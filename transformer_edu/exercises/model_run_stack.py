@@ -43,7 +43,9 @@ def _order(n: int, order: str) -> list[int]:
 def _mask_of(mask: Tensor | None, which: str, first: bool, last: bool) -> Tensor | None:
     if which == "inverted":
         return None if mask is None else ~mask
-    given = {"every": True, "none": False, "first": first, "last": last, "not_first": not first}[which]
+    given = {"every": True, "none": False, "first": first, "last": last, "not_first": not first, "not_last": not last}[
+        which
+    ]
     return mask if given else None
 
 
@@ -82,6 +84,7 @@ def run(
         states.append(state)
     if way in ("sum", "mean", "sum_with_x"):
         state = {"sum": sum, "mean": lambda o: sum(o) / len(o), "sum_with_x": lambda o: sum(o) + start}[way](outputs)
+    state = state + x if way == "around" else state
     if norm in ("end", "twice", "both_ends", "after_each_and_end", "before_each_and_end"):
         state = final_norm(state)
     state = {"twice": lambda: final_norm(state), "residual": lambda: state + final_norm(state)}.get(
@@ -91,6 +94,8 @@ def run(
         x += 1.0
     if changed == "layers":
         layers.pop()
+    if changed == "layers_if_pre" and pre_norm:
+        layers.append(final_norm)
     if changed == "order":
         layers.reverse()
     return {
@@ -137,6 +142,14 @@ def _norms() -> tuple[Mistake, ...]:
             )
             for switches in ({"norm_pre": value}, {"norm_pre": value, "norm_post": value}, {"norm_post": value})
         ),
+        *(
+            Mistake(name, TOO_OFTEN.format(how), switches={"norm_pre": value, "norm_post": other})
+            for name, how, value, other in (
+                ("norm_before_layers", "before the first layer", "both_ends", "begin"),
+                ("norm_after_each_layer", "after each layer", "after_each_and_end", "after_each"),
+                ("norm_before_each_layer", "before each layer", "before_each_and_end", "before_each"),
+            )
+        ),
     )
 
 
@@ -147,6 +160,7 @@ MISTAKES = (
           "it.", {"masks": "first"}),
     *each("mask_for_last_only", "Only the last layer gets the mask: each layer needs it.", {"masks": "last"}),
     *each("mask_not_for_first", "The first layer does not get the mask: each layer needs it.", {"masks": "not_first"}),
+    *each("mask_not_for_last", "The last layer does not get the mask: each layer needs it.", {"masks": "not_last"}),
     *each("mask_inverted", "The mask is inverted: True already means that a token may be read.", {"masks": "inverted"}),
     *each("reversed", f"The layers run from the last to the first. {IN_TURN}", {"order": "reversed"}),
     *each(
@@ -180,8 +194,11 @@ MISTAKES = (
           {"way": "residual"}),
     *each("residual_added", "The first x is added to what each layer gives: the residuals are inside the layers "
           "already.", {"way": "residual_of_start"}),
-    *each("residuals_and_norms_added", "You wrap each layer in a residual and in final_norm: both are inside the layers "
-          f"already. {NORM}", {"way": "residual", "norm_pre": "before_each", "norm_post": "after_each"}, alone=True),
+    *each("residual_added", "The first x is added to what the last layer gives: the residuals are inside the layers "
+          "already.", {"way": "around"}),
+    *each("residuals_and_norms_added", "You wrap each layer in a residual and in final_norm: both are inside the "
+          f"layers already. {NORM}", {"way": "residual", "norm_pre": "before_each", "norm_post": "after_each"},
+          alone=True),
     *each("own_norm", "You use a layer norm of your own in place of final_norm, which has parameters that it has "
           "learnt.", {"norm_pre": "own"}, {"norm_pre": "own", "norm_post": "own"}),
     *each("arguments_exchanged", "The arguments of a layer have changed places: layer(x, mask).",
@@ -202,8 +219,8 @@ MISTAKES = (
     ),
     *each(
         "changes_layers",
-        "The caller's list of layers is changed: pop and reverse work on it in place.",
-        {"changed": "layers"}, {"changed": "order"},
+        "The caller's list of layers is changed: pop, append and reverse work on it in place.",
+        {"changed": "layers"}, {"changed": "order"}, {"changed": "layers_if_pre"},
     ),
 )  # fmt: skip
 
@@ -298,6 +315,11 @@ RUN_STACK = LayerExercise(
             _says_error("list index out of range"),
         ),
         Symptom(
+            "norm_given_mask",
+            "You call final_norm with more than x: it is not one of the layers, and takes x alone.",
+            _says_error("Norm.__call__() takes 2 positional arguments"),
+        ),
+        Symptom(
             "list_called",
             "The argument layers is a list, which cannot be called: call its layers, one after another.",
             _says_error("'list' object is not callable"),
@@ -323,7 +345,8 @@ RUN_STACK = LayerExercise(
         ),
         Symptom(
             "post_wrong",
-            "With pre_norm True it is right, with False it is not: there x is returned as the last layer gives it.",
+            "With pre_norm True it is right, with False it is not: there nothing follows the last layer, and every layer "
+            "gets the mask as well.",
             alone_right(lambda probe: probe.make()[4]),
         ),
         Symptom(

@@ -48,6 +48,7 @@ def _moved(labels: Tensor, column: Tensor, move: str, ignore: int) -> Tensor:
         "first_twice": lambda: torch.cat([labels[:, :1], labels[:, :-1]], 1),
         "one_by_one": lambda: column.expand(labels.shape).clone(),
         "first_label_everywhere": lambda: torch.cat([column, labels[:, :1].expand(-1, labels.shape[1] - 1)], 1),
+        "start_then_shift": lambda: torch.cat([column, column, labels[:, 1:-1]], 1)[:, : labels.shape[1]],
         "start_in_row_0": lambda: torch.cat([column.expand(labels.shape)[:1], labels.roll(1, 1)[1:]], 0),
         "start_in_one_row": lambda: torch.cat([torch.cat([start, labels[1:, -1:]], 0), labels[:, :-1]], 1),
         "flat": lambda: torch.cat([start[0], labels.flatten()[:-1]]).view(labels.shape),
@@ -234,6 +235,12 @@ MISTAKES = (
         "been overwritten already. Read from the labels, write to another tensor.",
         {"move": "first_label_everywhere"},
     ),
+    *each(
+        "first_label_lost",
+        "The start takes the place of the first label before the shift, so that label is lost and the start stands "
+        "twice: shift first, then write the start.",
+        {"move": "start_then_shift"},
+    ),
     *each("reversed", "The labels behind the start stand in reverse order.", {"move": "reversed"}),
     *each(
         "stop_dropped",
@@ -247,9 +254,11 @@ MISTAKES = (
         "left: a label before ignore is lost, and what stands after ignore is not replaced. Ask the shifted tensor.",
         {"replaced": "misaligned"},
     ),
-    *each("pad_in_front", "Column 0 holds pad, where the start must stand. The two may differ.", {"first": "pad"}),
-    *each("zero_in_front", "Column 0 holds 0 whatever the start is: it is to hold the start.", {"first": "0"}),
-    *each("one_in_front", "Column 0 holds 1 whatever the start is: it is to hold the start.", {"first": "1"}),
+    *each("pad_in_front", "What you put in for the start is pad: the two may differ.", {"first": "pad"}),
+    *each("start_and_pad_exchanged", "Start and pad have changed places: the start stands in column 0, pad where a "
+          "label is ignore.", {"first": "pad", "replaced": "start"}),
+    *each("zero_in_front", "What you put in for the start is 0 whatever the start is.", {"first": "0"}),
+    *each("one_in_front", "What you put in for the start is 1 whatever the start is.", {"first": "1"}),
     *each(
         "ignore_kept",
         IGNORED.format("still holds ignore, and looking it up fails. Replace it after the shift."),
@@ -372,6 +381,12 @@ SHIFT_RIGHT = Exercise(
             "The pieces are joined along axis 0, the batch, as torch.cat does if nothing is said: the start stands in "
             "front of each row, dim=1.",
             _says_error("Sizes of tensors must match except in dimension 0"),
+        ),
+        Symptom(
+            "rows_differ",
+            "Your rows have become unequal in length: where a label is ignore, the input is pad. Replace it, do not "
+            "leave it out.",
+            _says_error("expected sequence of length"),
         ),
         Symptom(
             "start_has_other_axes",
