@@ -52,6 +52,9 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
     wanted += ["model.decoder_io", "model.shift_right", "model.decoder_layer", "model.build_stack", "model.run_stack"]
     wanted += ["training.noam_lr", "training.smoothed_targets", "training.label_smoothing", "training.sequence_loss"]
     wanted += ["training.joined_loss", "training.perplexity", "training.train_step"]
+    wanted += ["decoding.greedy_decode", "decoding.beam_search", "decoding.top_k_filter", "decoding.top_p_filter"]
+    wanted += ["decoding.next_probabilities", "decoding.cached_causal_mask", "decoding.attend_step"]
+    wanted += ["decoding.reorder_cache"]
     assert names() == wanted
     assert [load(name).name for name in names()] == wanted
 

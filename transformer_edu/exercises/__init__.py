@@ -26,6 +26,7 @@ TOPICS = (
     "relative",
     "model",
     "training",
+    "decoding",
 )
 
 
