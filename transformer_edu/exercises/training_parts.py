@@ -18,9 +18,11 @@ from .symptoms import Seen
 __all__ = ["LossExercise", "core", "number", "number_of", "one", "right_only_without", "settled_number"]
 
 
-def one(key: str, name: str, sentence: str, *values: str, edge: bool = False, alone: bool = False) -> tuple:
+def one(
+    key: str, name: str, sentence: str, *values: str, edge: bool = False, alone: bool = False, rare: bool = False
+) -> tuple[Mistake, ...]:
     """One mistake that one switch makes, in each of several positions."""
-    return tuple(Mistake(name, sentence, switches={key: value}, edge=edge, alone=alone) for value in values)
+    return tuple(Mistake(name, sentence, switches={key: v}, edge=edge, alone=alone, rare=rare) for v in values)
 
 
 def number_of(x: object) -> object:

@@ -98,6 +98,7 @@ def _reduced(loss: Tensor, real: Tensor, labels: Tensor, vocab: int, reduction: 
     lengths = real.sum(-1)
     return {
         "sum": lambda: total,
+        "sum_of_all": lambda: loss.sum(),
         "none": lambda: loss * real,
         "all_counted": lambda: total / real.numel(),
         "of_batch": lambda: total / len(labels),
@@ -181,6 +182,12 @@ SEQUENCE_MISTAKES = (
         "You add up over the tokens and do not divide, so the loss grows with the batch and its length, and so does "
         "each step: divide by the number of real tokens.",
         "sum",
+    ),
+    *one(
+        "reduction",
+        "sum_of_tokens",
+        f"You add up over all tokens, those of padding too, and do not divide. {MEAN}",
+        "sum_of_all",
     ),
     *one(
         "reduction",

@@ -116,39 +116,51 @@ def _real(target: Tensor, ignore: int, which: str) -> Tensor:
     return target != ignore
 
 
+def _masked(label: Tensor, smooth: Tensor, real: Tensor, masked: str) -> list[tuple[Tensor, Tensor | int]]:
+    """What the two parts add up to, and the numbers that divide them."""
+    n, every = real.sum(), len(real)
+    parts = {
+        "counted": (label[real], every, smooth[real], every),
+        "smooth_unmasked": (label[real], n, smooth, n),
+        "smooth_over_all": (label[real], n, smooth, every),
+        "label_unmasked": (label, every, smooth[real], n),
+        "smooth_counted": (label[real], n, smooth[real], every),
+        "label_counted": (label[real], every, smooth[real], n),
+        "label_masked_all_counted": (label[real], every, smooth, every),
+        "unmasked": (label, every, smooth, every),
+    }.get(masked, (label[real], n, smooth[real], n))
+    return [(parts[0].sum(), parts[1]), (parts[2].sum(), parts[3])]
+
+
 def _reduced(label: Tensor, smooth: Tensor, real: Tensor, classes: int, how: dict[str, str]) -> Tensor:
     both, kept = label + smooth, label[real] + smooth[real]
-    return {
-        "counted": lambda: (both * real).sum() / len(real),
-        "smooth_unmasked": lambda: label[real].sum() / real.sum() + smooth.sum() / real.sum(),
-        "smooth_over_all": lambda: label[real].mean() + smooth.mean(),
-        "label_unmasked": lambda: label.mean() + smooth[real].mean(),
-        "smooth_counted": lambda: label[real].mean() + (smooth * real).mean(),
-        "label_counted": lambda: (label * real).mean() + smooth[real].mean(),
-        "label_masked_all_counted": lambda: (label * real).mean() + smooth.mean(),
-        "unmasked": lambda: both.mean(),
-        "sum": lambda: kept.sum(),
+    alone = {
         "none": lambda: both * real,
         "kept_alone": lambda: kept,
-        "classes_too": lambda: kept.mean() / classes,
-        "counted_classes_too": lambda: (both * real).mean() / classes,
-        "times_count": lambda: kept.sum() * real.sum(),
         "last": lambda: kept[-1],
         "first": lambda: kept[0],
         "most": lambda: kept.max(),
         "median": lambda: kept.median(),
-        "one_less": lambda: kept.sum() / (real.sum() - 1).clamp(min=1),
-        "minus_one": lambda: kept.sum() / (real.sum() + 1),
-        "label_sum": lambda: label[real].sum() + smooth[real].mean(),
-        "smooth_sum": lambda: label[real].mean() + smooth[real].sum(),
-    }.get(how["reduction"], kept.mean)()
+    }
+    if how["reduction"] in alone:
+        return alone[how["reduction"]]()
+    (a, n), (b, m) = _masked(label, smooth, real, how["masked"])
+    n, m = {
+        "sum": (1, 1),
+        "label_sum": (1, m),
+        "smooth_sum": (n, 1),
+        "classes_too": (n * classes, m * classes),
+        "one_less": (max(int(n) - 1, 1), max(int(m) - 1, 1)),
+        "one_more": (n + 1, m + 1),
+    }.get(how["reduction"], (n, m))
+    return a / n + b / m
 
 
 def smoothing_wrongly(
     logits: Tensor, target: Tensor, eps: float | None = None, ignore_index: int | None = None, **changes: str
 ) -> object:
     """The smoothed loss with any of the ways to go wrong; without a switch it is right."""
-    names = ("share", "source", "form", "which", "reduction", "graph", "result", "default", "place")
+    names = ("share", "source", "form", "which", "masked", "reduction", "graph", "result", "default", "place")
     how = dict.fromkeys(names, "right") | changes
     eps = (0.0 if how["default"] == "no_eps" else 0.1) if eps is None else eps
     ignore_index = (0 if how["default"] == "ignores_0" else -100) if ignore_index is None else ignore_index
@@ -366,14 +378,14 @@ SMOOTHING_MISTAKES = (
     *one("form", "squared_error", f"You measure the squared distance of the probabilities. {TORCH}", "squared"),
     # ignored targets
     *one(
-        "reduction",
+        "masked",
         "ignored_counted",
         "Ignored targets add nothing to your sum, but the mean divides by all targets: divide by the number of those "
         "that are not ignored.",
         "counted",
     ),
     *one(
-        "reduction",
+        "masked",
         "smoothing_unmasked",
         "The smoothing part also counts the ignored targets, so padding pulls towards the uniform distribution. "
         + IGNORED,
@@ -382,20 +394,20 @@ SMOOTHING_MISTAKES = (
         "label_masked_all_counted",
     ),
     *one(
-        "reduction",
+        "masked",
         "label_part_unmasked",
         f"The label part also counts the ignored targets. {IGNORED}",
         "label_unmasked",
     ),
     *one(
-        "reduction",
+        "masked",
         "one_part_over_all",
         f"One of your two parts is divided by the number of all targets, the other by that of the real ones. {IGNORED}",
         "smooth_counted",
         "label_counted",
     ),
     *one(
-        "reduction",
+        "masked",
         "ignored_not_left_out",
         f"Ignored targets count like any other, as if their label were 0. {IGNORED}",
         "unmasked",
@@ -454,7 +466,6 @@ SMOOTHING_MISTAKES = (
         "You divide by the number of targets times that of classes, as the mean over a whole table does. Add up over "
         "the classes; divide by the number of real targets.",
         "classes_too",
-        "counted_classes_too",
     ),
     *one(
         "reduction",
@@ -465,7 +476,7 @@ SMOOTHING_MISTAKES = (
         "most",
         "median",
     ),
-    *one("reduction", "count_off_by_one", "The number that divides your sum is off by one.", "one_less", "minus_one"),
+    *one("reduction", "count_off_by_one", "The number that divides your sum is off by one.", "one_less", "one_more"),
     *one(
         "reduction",
         "one_part_summed",

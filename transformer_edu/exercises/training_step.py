@@ -393,12 +393,14 @@ STEP_MISTAKES = (
         "square",
         "exponential",
         "logarithm",
+        rare=True,
     ),
     *one(
         "of",
         "weights_penalised",
         "You add a penalty on the weights to the loss: none is asked for, and an optimizer brings its own.",
         "decay",
+        rare=True,
     ),
     # clipping
     *one(
@@ -434,7 +436,12 @@ STEP_MISTAKES = (
         "larger",
     ),
     *one(
-        "clip", "norm_one", f"You scale the gradients to norm 1 and not to max_norm. {TOTAL}", "unit", "unit_if_larger"
+        "clip",
+        "norm_one",
+        f"You scale the gradients to norm 1 and not to max_norm. {TOTAL}",
+        "unit",
+        "unit_if_larger",
+        rare=True,
     ),
     *one("clip", "max_norm_unused", "You clip to norm 1 whatever max_norm says: use the argument.", "one"),
     *one(
@@ -443,6 +450,7 @@ STEP_MISTAKES = (
         f"You multiply by max_norm without dividing by the norm. {TOTAL}",
         "times",
         "always_times",
+        rare=True,
     ),
     *one(
         "clip",
@@ -451,7 +459,13 @@ STEP_MISTAKES = (
         "dropped",
         "skipped",
     ),
-    *one("clip", "factor_upside_down", f"The factor is upside down: it is max_norm / norm. {TOTAL}", "upside_down"),
+    *one(
+        "clip",
+        "factor_upside_down",
+        f"The factor is upside down: it is max_norm / norm. {TOTAL}",
+        "upside_down",
+        rare=True,
+    ),
     *one(
         "clip",
         "wrong_norm",
@@ -466,7 +480,7 @@ STEP_MISTAKES = (
         "first_alone",
         "mean_square",
     ),
-    *one("clip", "signs_alone", "Only the signs of the gradients are left: their sizes matter.", "signs"),
+    *one("clip", "signs_alone", "Only the signs of the gradients are left: their sizes matter.", "signs", rare=True),
     *one(
         "clip",
         "loss_clipped",
@@ -478,7 +492,13 @@ STEP_MISTAKES = (
         "You cut the loss off at max_norm, which takes its gradient away: clip the gradients, after backward.",
         switches={"clip": "loss", "steps": "cut_loss"},
     ),
-    *one("clip", "weights_clipped", "You clip the weights, after the step: clip the gradients, before it.", "weights"),
+    *one(
+        "clip",
+        "weights_clipped",
+        "You clip the weights, after the step: clip the gradients, before it.",
+        "weights",
+        rare=True,
+    ),
     # modes
     *one(
         "mode",
@@ -515,6 +535,7 @@ STEP_MISTAKES = (
         "no_graph",
         "The forward pass runs without gradients (no_grad, detach, .data), so backward has nothing to go back through.",
         "no_grad",
+        alone=True,
     ),
     *one(
         "error",
@@ -522,6 +543,7 @@ STEP_MISTAKES = (
         "Your loss is a number already when backward is called: keep the tensor for backward, and return loss.item() "
         "at the end.",
         "item",
+        alone=True,
     ),
     *one(
         "result",
@@ -536,7 +558,13 @@ STEP_MISTAKES = (
         "You return the loss as a tensor, cut off from its graph. A Python number is asked for: loss.item().",
         "detached",
     ),
-    *one("result", "array_returned", "You return a NumPy number: a Python number is asked for, loss.item().", "array"),
+    *one(
+        "result",
+        "array_returned",
+        "You return a NumPy number: a Python number is asked for, loss.item().",
+        "array",
+        rare=True,
+    ),
     *one(
         "result",
         "loss_after_the_step",
@@ -545,22 +573,30 @@ STEP_MISTAKES = (
         "after",
     ),
     *one("result", "nothing_returned", "The step is right, but nothing is returned: return loss.item().", "nothing"),
-    *one("result", "text_returned", "You return the loss as text: a number is asked for.", "text"),
+    *one("result", "text_returned", "You return the loss as text: a number is asked for.", "text", rare=True),
     *one(
         "result",
         "loss_rescaled",
         "The number that you return is multiplied or divided by the number of rows: return the loss that loss_fn gave.",
         "times_batch",
         "by_batch",
+        rare=True,
     ),
-    *one("result", "loss_doubled", "The number that you return is twice the loss.", "doubled"),
-    *one("result", "two_results", "You return more than the loss: the loss alone is asked for.", "two_results"),
-    *one("result", "prediction_returned", "You return the prediction: the loss is asked for.", "prediction"),
-    *one("result", "negative_returned", "The loss that you return has the wrong sign.", "negative"),
+    *one("result", "loss_doubled", "The number that you return is twice the loss.", "doubled", rare=True),
     *one(
-        "result", "norm_returned", "You return the norm of the gradients: the loss is asked for.", "norm", "norm_after"
+        "result", "two_results", "You return more than the loss: the loss alone is asked for.", "two_results", rare=True
     ),
-    *one("result", "zero_returned", "You return 0: return loss.item().", "zero"),
+    *one("result", "prediction_returned", "You return the prediction: the loss is asked for.", "prediction", rare=True),
+    *one("result", "negative_returned", "The loss that you return has the wrong sign.", "negative", rare=True),
+    *one(
+        "result",
+        "norm_returned",
+        "You return the norm of the gradients: the loss is asked for.",
+        "norm",
+        "norm_after",
+        rare=True,
+    ),
+    *one("result", "zero_returned", "You return 0: return loss.item().", "zero", rare=True),
 )
 # ---------------------------------------------------------------- symptoms
 WITHOUT = "made without the optimizer"
@@ -763,7 +799,6 @@ TRAIN_STEP: Exercise = StepExercise(
         ),
     ),
     compound=step_wrongly,
-    at_once=2,
     mistakes=STEP_MISTAKES,
     symptoms=SYMPTOMS,
 )

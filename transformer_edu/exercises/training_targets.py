@@ -158,7 +158,7 @@ TARGETS_MISTAKES = (
         + SHARES,
         "one_less",
     ),
-    *one("share", "divided_by_vocab_minus_three", f"You divide eps by vocab - 3. {SHARES}", "three_less"),
+    *one("share", "divided_by_vocab_minus_three", f"You divide eps by vocab - 3. {SHARES}", "three_less", rare=True),
     *one(
         "share",
         "eps_undivided",
@@ -191,7 +191,7 @@ TARGETS_MISTAKES = (
         f"What the other words get does not depend on eps in your table. {SHARES}",
         "uniform_two_less",
     ),
-    *one("share", "negative_share", f"The other words get a negative share. {SHARES}", "negative"),
+    *one("share", "negative_share", f"The other words get a negative share. {SHARES}", "negative", rare=True),
     *(
         Mistake(
             "torch_form",
@@ -237,10 +237,16 @@ TARGETS_MISTAKES = (
         f"You add the shares to a full one at the target. {SHARES}",
         "one_and_share",
     ),
-    *one("confidence", "target_wrong", f"The target gets 1 - eps less a share. {SHARES}", "less_share"),
-    *one("confidence", "target_wrong", f"The target gets 1 - 2 eps. {SHARES}", "twice"),
-    *one("confidence", "target_gets_nothing", f"The target gets 0. {SHARES}", "nothing"),
-    *one("confidence", "target_like_others", f"The target gets no more than the other words. {SHARES}", "share"),
+    *one("confidence", "target_wrong", f"The target gets 1 - eps less a share. {SHARES}", "less_share", rare=True),
+    *one("confidence", "target_wrong", f"The target gets 1 - 2 eps. {SHARES}", "twice", rare=True),
+    *one("confidence", "target_gets_nothing", f"The target gets 0. {SHARES}", "nothing", rare=True),
+    *one(
+        "confidence",
+        "target_like_others",
+        f"The target gets no more than the other words. {SHARES}",
+        "share",
+        rare=True,
+    ),
     # where it stands
     *one(
         "place",
@@ -256,7 +262,13 @@ TARGETS_MISTAKES = (
         "in column target[i]: table[torch.arange(len(target)), target], or scatter_ along axis 1.",
         "rows",
     ),
-    *one("place", "one_column_off", "Your targets stand one column too far left: ids count from 0.", "one_less"),
+    *one(
+        "place",
+        "one_column_off",
+        "Your targets stand one column too far left: ids count from 0.",
+        "one_less",
+        rare=True,
+    ),
     # the column of padding
     *one(
         "column",
@@ -269,12 +281,14 @@ TARGETS_MISTAKES = (
         "pad_column_infinite",
         f"The column of padding holds -inf: these are probabilities. {COLUMN}",
         "minus_inf",
+        rare=True,
     ),
     *one(
         "column",
         "only_pad_column_kept",
         f"You zero every column but that of padding: it is the other way round. {COLUMN}",
         "others_zeroed",
+        rare=True,
     ),
     # the rows of padding
     *one(
@@ -300,11 +314,12 @@ TARGETS_MISTAKES = (
         "real_rows_zeroed",
         f"You zero the rows of the real targets: it is the other way round. {ROWS}",
         "others_zeroed",
+        rare=True,
     ),
-    *one("rows", "pad_rows_filled", f"The rows of padding are uniform, 1 / vocab. {ROWS}", "uniform"),
-    *one("rows", "pad_rows_filled", f"The rows of padding hold ones. {ROWS}", "ones"),
-    *one("rows", "pad_rows_filled", f"The rows of padding hold -inf. {ROWS}", "minus_inf"),
-    *one("rows", "pad_rows_nan", f"The rows of padding are nan, as 0 / 0 is. {ROWS}", "nan"),
+    *one("rows", "pad_rows_filled", f"The rows of padding are uniform, 1 / vocab. {ROWS}", "uniform", rare=True),
+    *one("rows", "pad_rows_filled", f"The rows of padding hold ones. {ROWS}", "ones", rare=True),
+    *one("rows", "pad_rows_filled", f"The rows of padding hold -inf. {ROWS}", "minus_inf", rare=True),
+    *one("rows", "pad_rows_nan", f"The rows of padding are nan, as 0 / 0 is. {ROWS}", "nan", rare=True),
     *one("rows", "pad_rows_one_hot", f"The rows of padding have a 1 at padding. {ROWS}", "one_hot"),
     *one(
         "rows",
@@ -319,7 +334,7 @@ TARGETS_MISTAKES = (
         "words: an error, or silently wrong where there are as many tokens as words. [:, None] gives it a second axis.",
         "mask_without_axis",
     ),
-    *one("rows", "last_row_zeroed", f"You zero the last row, whatever its target. {WHICH_ROWS}", "last"),
+    *one("rows", "last_row_zeroed", f"You zero the last row, whatever its target. {WHICH_ROWS}", "last", rare=True),
     *one(
         "rows",
         "pad_rows_removed",
@@ -333,8 +348,8 @@ TARGETS_MISTAKES = (
         "You take padding to be id 0: it is the argument pad, which may be another.",
         "zero",
     ),
-    *one("which", "pad_is_last", "You take padding to be the last id: it is the argument pad.", "last"),
-    *one("which", "pad_is_one", "You take padding to be id 1: it is the argument pad.", "one"),
+    *one("which", "pad_is_last", "You take padding to be the last id: it is the argument pad.", "last", rare=True),
+    *one("which", "pad_is_one", "You take padding to be id 1: it is the argument pad.", "one", rare=True),
     *one("which", "eps_fixed", "You use 0.1 in place of the argument eps.", "eps_fixed"),
     *one("result", "transposed", "Your table is transposed: one row for each target, (tokens, vocab).", "transposed"),
     *one(
@@ -342,8 +357,9 @@ TARGETS_MISTAKES = (
         "logarithm",
         "You return logarithms: the loss takes them later; here the table is asked for.",
         "logarithm",
+        rare=True,
     ),
-    *one("result", "softmax", "You apply a softmax: the rows are distributions already.", "softmax"),
+    *one("result", "softmax", "You apply a softmax: the rows are distributions already.", "softmax", rare=True),
     *one(
         "result",
         "integers",
@@ -351,15 +367,29 @@ TARGETS_MISTAKES = (
         "dtype of the ids).",
         "integers",
     ),
-    *one("result", "bool", "Your table is bool: it holds the probabilities themselves.", "bool"),
-    *one("result", "rows_merged", "You average or add up the rows: every target has its row.", "averaged", "summed"),
+    *one("result", "bool", "Your table is bool: it holds the probabilities themselves.", "bool", rare=True),
+    *one(
+        "result",
+        "rows_merged",
+        "You average or add up the rows: every target has its row.",
+        "averaged",
+        "summed",
+        rare=True,
+    ),
     *one(
         "result",
         "pad_column_removed",
         "You leave out the column of padding: it stays, as zeros, so that ids and columns agree.",
         "column_missing",
+        rare=True,
     ),
-    *one("result", "target_entries_alone", "You return one number for each target: a row is asked for.", "at_target"),
+    *one(
+        "result",
+        "target_entries_alone",
+        "You return one number for each target: a row is asked for.",
+        "at_target",
+        rare=True,
+    ),
 )
 
 
@@ -471,7 +501,6 @@ SMOOTHED_TARGETS = Exercise(
         _probe([0, 4, 2, 3], 7, 0.1, 6),
     ),
     compound=targets_wrongly,
-    at_once=2,
     mistakes=TARGETS_MISTAKES,
     symptoms=SYMPTOMS,
 )
