@@ -618,6 +618,21 @@ def test_the_scale_of_values_can_be_set_and_is_one_for_tables_side_by_side():
     np.testing.assert_array_equal(shown(axes[1]), large)
 
 
+def test_values_that_a_mask_has_blocked_are_hatched_and_not_counted():
+    values, mask = some_values(3, 3), np.tri(3, dtype=bool)
+    blocked = np.where(mask, values, -np.inf)
+    picture = plots.value_map({"scores": blocked, "other": values})
+    first, second = picture.axes
+    np.testing.assert_array_equal(hatched(first), ~mask)
+    assert not hatched(second).any()
+    (alone,) = plots.value_map(blocked).axes
+    assert alone.images[0].get_clim()[1] == np.abs(values[mask]).max()
+    assert set(numbers_in(alone)) == set(zip(*np.nonzero(mask), strict=True))
+    least = number(values[mask].min())
+    assert f"from {least} at" in plots.value_map(blocked).alt_text
+    assert plots.value_map([[-np.inf]]).alt_text == "Values: 1 by 1 (row, column)."
+
+
 def test_the_line_beside_values_says_where_the_least_and_the_largest_stand():
     values = np.array([[0.0, -2.0, 1.0], [3.0, 0.5, -1.0]])
     assert plots.value_map(values, words=("position", "column"), title="table").alt_text == (
@@ -676,6 +691,42 @@ def test_values_next_to_the_largest_do_not_move_the_line():
 def test_what_is_no_table_of_values_is_refused(values, options, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         plots.value_map(values, **options)
+
+
+# --- probabilities ---
+
+
+def test_probabilities_keep_one_scale_and_what_can_never_come_is_hatched():
+    table = np.array([[0.25, 0.75, 0.0], [1e-6, 0.0, 0.5]])
+    (ax,) = plots.probability_map(torch.tensor(table), ["a", "b"], ["x", "y", "z"], ("setting", "token")).axes
+    assert np.array_equal(ax.images[0].get_array(), table)
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+    assert np.array_equal(hatched(ax), table == 0)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("setting", "token")
+    assert [t.get_text() for t in ax.texts if cell_text(t)] == ["0.25", "0.75", "0.00", "0.50"]
+
+
+def test_the_line_beside_probabilities_names_the_likeliest_of_each_row():
+    table = [[0.25, 0.75, 0.0], [0.5, 0.0, 0.125]]
+    picture = plots.probability_map(table, ["a", "b"], ["x", "y", "z"], ("setting", "token"), title="t")
+    text = "Probabilities (t): 2 by 3 (setting, token), 2 of them never"
+    assert picture.alt_text == f"{text}. Likeliest: a → y 0.75, b → x 0.50."
+    trained = plots.probability_map(table, ["a", "b"], ["x", "y", "z"], ("setting", "token"), title="t", exact=False)
+    assert trained.alt_text == f"{text}."
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "text"),
+    [
+        ([[1.5, 0.0]], {}, "probabilities must lie in 0..1, got 0 to 1.5: are these logits?"),
+        ([[-0.5, 0.0]], {}, "probabilities must lie in 0..1, got -0.5 to 0"),
+        ([0.5], {}, "probabilities must be one matrix of numbers, got shape (1,)"),
+        ([[0.5, 0.5]], {"columns": ["a"]}, "columns has 1 label, but shape (1, 2) (rows, columns) has 2 columns"),
+    ],
+)
+def test_what_is_no_table_of_probabilities_is_refused(table, options, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        plots.probability_map(table, **options)
 
 
 # --- a beam as a tree ---
@@ -786,6 +837,7 @@ PICTURES = {
     "one value": lambda: plots.value_map([[1.0]], ["W" * 30], ["W" * 30]),
     "large table": lambda: plots.value_map(some_values(64, 48)),
     "three tables": lambda: plots.value_map({f"seed {i}": some_values(16, 16) for i in range(3)}, title="three"),
+    "probabilities": lambda: plots.probability_map(some_weights(7, 9), AWKWARD, title="t"),
     "beam": lambda: plots.beam_tree([AWKWARD[:2], AWKWARD[4:]], [[-1, -9], [-20] * 3], [[0, 0], [0, 1, 0]], title="t"),
     "lines": lambda: plots.lines([1, 2], {"a name of some length": np.ones((3, 2))}, "x", "y", title="t"),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from .difference import difference_picture
 from .maps import attention_map, head_grid, mask_picture
 from .picture import Picture
 from .product import product_picture
-from .tables import value_map
+from .tables import probability_map, value_map
 from .trees import beam_tree
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "head_grid",
     "lines",
     "mask_picture",
+    "probability_map",
     "product_picture",
     "value_map",
 ]

@@ -1,4 +1,4 @@
-"""Tables of numbers of either sign: a table of positions, dot products, cosines, gradients."""
+"""Tables of numbers of either sign (positions, dot products, cosines, gradients), and tables of probabilities."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .drawing import LETTER, Look, Panel, Step, colour_bar, lone_sheet, row_of_panels, side, signed, style
+from .drawing import LETTER, WEIGHTS, Look, Panel, Step, colour_bar, lone_sheet, row_of_panels, side, signed, style
 from .picture import Picture
-from .values import label_lists, matrix_of, number, numbers, sentence
+from .values import label_lists, matrix_of, number, numbers, sentence, strongest
 
 
 def value_map(
@@ -24,18 +24,19 @@ def value_map(
 ) -> Picture:
     """Numbers of either sign as cells: one hue above 0, another below, white at 0.
 
-    values         (rows, columns), or name -> (rows, columns) for several side by side, all on one scale
+    values         (rows, columns), or name -> (rows, columns) for several side by side, all on one scale; cells of
+                   minus infinity, as a mask leaves them among scores, are hatched
     rows, columns  labels; positions where none are given
     words          what a row is, and what a column is
     reach          the scale goes from -reach to reach; to the largest size among the values if None
     exact          False where the numbers come from training, and so differ a little from machine to machine: the
                    alt text then names no number
 
-    Raises ValueError for what is no matrix of finite numbers, for matrices of different shapes, and for labels whose
+    Raises ValueError for what is no matrix of such numbers, for matrices of different shapes, and for labels whose
     number does not fit.
     """
     tables = values if isinstance(values, Mapping) else {title or "": values}
-    tables = {str(name): matrix_of(str(name) or "values", table) for name, table in tables.items()}
+    tables = {str(name): matrix_of(str(name) or "values", table, blocked=True) for name, table in tables.items()}
     if not tables:
         raise ValueError("values holds no table: give one matrix, or name -> matrix")
     shapes = {table.shape for table in tables.values()}
@@ -47,16 +48,46 @@ def value_map(
     with style():
         panels = _alone(labels, look, words) if len(tables) == 1 else _beside(tables, labels, look, words, title)
         for panel, (name, table) in zip(panels, tables.items(), strict=True):
-            panel.fill(table, texts=numbers(table))
+            blocked = np.isneginf(table)
+            panel.fill(table, blocked, numbers(table, idle=blocked))
             if len(tables) == 1:
                 panel.title(name)
     return Picture(panels, sentence("Values", title, _in_words(tables, labels, words, exact)))
 
 
-def _alone(labels: list[list[str]], look: Look, words: Sequence[str]) -> list[Panel]:
+def probability_map(
+    probabilities: Any,
+    rows: Any = None,
+    columns: Any = None,
+    words: Sequence[str] = ("row", "column"),
+    title: str | None = None,
+    *,
+    exact: bool = True,
+) -> Picture:
+    """Probabilities as cells, on the scale from 0 to 1; where one is exactly 0, the cell is hatched.
+
+    probabilities  (rows, columns), each from 0 to 1; a row need not sum to 1, as it may be a part of one
+    rows, columns, words, exact  as in `value_map`
+
+    Raises ValueError for what is no matrix of numbers from 0 to 1, and for labels whose number does not fit.
+    """
+    table = matrix_of("probabilities", probabilities)
+    if table.min() < -1e-6 or table.max() > 1 + 1e-6:
+        raise ValueError(f"probabilities must lie in 0..1, got {table.min():g} to {table.max():g}: are these logits?")
+    labels, never = label_lists(table.shape, rows, columns, names=("rows", "columns")), table == 0
+    with style():
+        (panel,) = _alone(labels, WEIGHTS, words, "probability")
+        panel.fill(table, never, numbers(table, idle=never))
+        panel.title(title or "")
+    text = f"{len(table)} by {table.shape[1]} ({', '.join(words)}), {int(never.sum())} of them never"
+    text += f". Likeliest: {strongest(table, *labels)}" if exact else ""
+    return Picture([panel], sentence("Probabilities", title, text))
+
+
+def _alone(labels: list[list[str]], look: Look, words: Sequence[str], measure: str = "value") -> list[Panel]:
     ax = lone_sheet(*labels, cell=side(*map(len, labels)), right=0.75)
     panel = Panel(ax, *labels, look, words=tuple(words))
-    colour_bar(panel, "value")
+    colour_bar(panel, measure)
     return [panel]
 
 
@@ -81,8 +112,10 @@ def _in_words(tables: Mapping, labels: list[list[str]], words: Sequence[str], ex
     if len(tables) > 1:
         text = f"{len(tables)} tables, each {text}"
     for name, table in tables.items() if exact else ():
-        text += f". {name}: from" if len(tables) > 1 else ", from"
-        text += f" {_extreme(table, table.min(), labels, words)} to {_extreme(table, table.max(), labels, words)}"
+        seen = table[np.isfinite(table)]
+        if seen.size:
+            text += f". {name}: from" if len(tables) > 1 else ", from"
+            text += f" {_extreme(table, seen.min(), labels, words)} to {_extreme(table, seen.max(), labels, words)}"
     return text if exact or len(tables) == 1 else f"{text}: {', '.join(tables)}"
 
 
