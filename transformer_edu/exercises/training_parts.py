@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .exercise import Exercise, Mistake, Probe, Symptom
-from .outcome import Outcome, same_outcome
+from .outcome import Outcome, said, same_outcome
 from .sandbox import Budget
 from .symptoms import Seen
 
@@ -119,6 +119,68 @@ def per_token(seen: Seen) -> bool:
     return sum(several) >= 2
 
 
+def _core_losses(seen: Seen) -> list[tuple[Tensor, Tensor, float, float]] | None:
+    """(right gradient, reader's, right loss, reader's) on the ordinary probes; None unless all are finite and fit."""
+    if losses(seen, edges=False) is None:
+        return None
+    return [(e.value[0], g.value[0], float(e.value[1]), float(g.value[1])) for _, e, g in core(seen)]
+
+
+def _constant_factor(seen: Seen) -> bool:
+    """Loss and gradient are always the right ones times one number."""
+    found = _core_losses(seen) or [(torch.ones(1), torch.ones(1), 1.0, 1.0)]
+    ratio = found[0][3] / found[0][2]
+    return (
+        abs(ratio - 1) > 1e-3
+        and abs(ratio) > 1e-3
+        and all(
+            abs(b - ratio * a) <= 1e-3 * abs(b) and torch.allclose(y, ratio * x, rtol=1e-3, atol=1e-4)
+            for x, y, a, b in found
+        )
+    )
+
+
+def _constant_added(seen: Seen) -> bool:
+    """The gradient is always right, the loss is not."""
+    found = _core_losses(seen) or []
+    gradients = all(torch.allclose(x, y, rtol=1e-4, atol=1e-4) for x, y, _, _ in found)
+    return gradients and any(abs(a - b) > 1e-3 for _, _, a, b in found)
+
+
+def _gradient_wrong(seen: Seen) -> bool:
+    """The loss is always right; so what is wrong is its gradient."""
+    found = _core_losses(seen) or []
+    return bool(found) and all(abs(a - b) <= 1e-4 * (1 + abs(a)) for _, _, a, b in found)
+
+
+def _numpy_refused(seen: Seen) -> bool:
+    return any("Can't call numpy() on Tensor that requires grad" in said(g.error) for _, _, g in seen)
+
+
+LOSS_SYMPTOMS = (
+    Symptom(
+        "numpy_used",
+        "NumPy knows no gradients, and a loss without a gradient trains nothing: compute it with torch alone.",
+        _numpy_refused,
+    ),
+    Symptom(
+        "gradient_wrong",
+        "The loss is right, but its gradient is not: some part of it is computed without gradient (detach, no_grad, "
+        ".data, .item()).",
+        _gradient_wrong,
+    ),
+    Symptom(
+        "constant_factor",
+        "Your loss is always the right one times one and the same number, and so is its gradient: nothing multiplies "
+        "the mean of -log p.",
+        _constant_factor,
+    ),
+    Symptom(
+        "constant_added",
+        "The gradient is right and the loss is not: you add or subtract something that does not depend on the logits.",
+        _constant_added,
+    ),
+)
 PER_TOKEN = Symptom(
     "not_reduced",
     "Your loss is still a tensor with several numbers, where one is asked for: add up what the real tokens give and "

@@ -79,6 +79,7 @@ def lr_wrongly(
         "up_alone": lambda: b,
         "down_alone": lambda: a,
         "power_outside": lambda: min(a, step * warmup) ** -1.5,
+        "peak": lambda: warmup**-0.5,
         "up_then_nothing": lambda: b if step <= warmup else 0.0,
     }.get(choice, lambda: min(a, b))()
     rate = {
@@ -169,6 +170,7 @@ NOAM_MISTAKES = (
         f"{RATE}",
         "power_outside",
     ),
+    *one("choice", "constant", f"Your rate is the same at every step: that of the peak. {RATE}", "peak"),
     *one("choice", "zero_after_warmup", f"After the warm-up your rate is 0. {RATE}", "up_then_nothing"),
     # the warm-up
     *one(

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from .. import training
 from .exercise import Exercise, Probe, Result, Symptom
-from .outcome import said, same_outcome, same_value
+from .outcome import said, same_outcome
 from .symptoms import CHANGES_INPUT, Seen
-from .training_parts import PER_TOKEN, LossExercise, core, losses, one, right_only_without
+from .training_parts import LOSS_SYMPTOMS, PER_TOKEN, LossExercise, core, losses, one, right_only_without
 
 __all__ = ["SEQUENCE_LOSS"]
 
@@ -458,11 +458,6 @@ SEQUENCE_MISTAKES = (
 
 
 # ---------------------------------------------------------------- symptoms
-def _gradient_alone_wrong(seen: Seen) -> bool:
-    found = losses(seen, edges=False)
-    return bool(found) and all(same_value(a, b) for _, a, b in found)
-
-
 def _padding_wrong(seen: Seen) -> bool:
     wrong = ["with padding" in p.says for p, e, g in seen if not same_outcome(e, g)]
     return losses(seen) is not None and len(wrong) >= 2 and all(wrong)
@@ -542,12 +537,7 @@ SYMPTOMS = (
         "are equal to `ignore`, and over no others.",
         _ignore_wrong,
     ),
-    Symptom(
-        "gradient_wrong",
-        "The loss is right, but its gradient is not: some part of it is computed without gradient (detach, no_grad, "
-        ".data, .item()).",
-        _gradient_alone_wrong,
-    ),
+    *LOSS_SYMPTOMS,
     Symptom(
         "padding_wrong",
         f"It is right as long as there is no padding, and wrong where there is some. {MEAN} Padding counts in neither.",

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from .. import training
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
-from .outcome import said, same_outcome, same_value
+from .outcome import said, same_outcome
 from .symptoms import CHANGES_INPUT, Seen
-from .training_parts import PER_TOKEN, LossExercise, core, losses, one, right_only_without
+from .training_parts import LOSS_SYMPTOMS, PER_TOKEN, LossExercise, core, losses, one, right_only_without
 
 __all__ = ["LABEL_SMOOTHING"]
 
@@ -540,11 +540,6 @@ def _ignore_index_wrong(seen: Seen) -> bool:
     return losses(seen) is not None and bool(wrong) and all(wrong)
 
 
-def _gradient_alone_wrong(seen: Seen) -> bool:
-    found = losses(seen, edges=False)
-    return bool(found) and all(same_value(a, b) for _, a, b in found)
-
-
 def _defaults_missing(seen: Seen) -> bool:
     return right_only_without(seen, "left out", raised=True) and all(
         isinstance(g.error, TypeError) for p, _, g in seen if "left out" in p.says
@@ -581,12 +576,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
         "and cross_entropy takes them so.",
         lambda seen: any("Expected input batch_size" in said(g.error) for _, _, g in seen),
     ),
-    Symptom(
-        "gradient_wrong",
-        "The loss is right, but its gradient is not: some part of it is computed without gradient (detach, no_grad, "
-        ".data, .item()).",
-        _gradient_alone_wrong,
-    ),
+    *LOSS_SYMPTOMS,
     Symptom(
         "ignored_wrong",
         f"It is right as long as no target is ignored, and wrong where some are. {IGNORED}",

@@ -533,7 +533,8 @@ STEP_MISTAKES = (
     *one(
         "error",
         "no_graph",
-        "The forward pass runs without gradients (no_grad, detach, .data), so backward has nothing to go back through.",
+        "The forward pass runs without gradients (no_grad, detach, .data, or parameters that want none), so "
+        "backward has nothing to go back through.",
         "no_grad",
         alone=True,
     ),
@@ -721,6 +722,11 @@ SYMPTOMS = (
         _updates("did not reach"),
     ),
     Symptom(
+        "backward_twice",
+        "You call backward twice on the same loss, and the first time frees what it went through: once is enough.",
+        lambda seen: all("backward through the graph a second time" in said(g.error) for _, _, g in seen),
+    ),
+    Symptom(
         "parameters_missing",
         "To clip_grad_norm_ goes model.parameters(), and not the model.",
         _no_parameters,
@@ -761,7 +767,7 @@ SYMPTOMS = (
     Symptom(
         "earlier_batches",
         "The first step is right, a later one is not: something that an earlier call left behind takes part in it, "
-        "such as gradients that were not cleared, or a setting of the optimizer that was changed.",
+        "such as gradients that were not cleared, or the optimizer has been changed between the steps.",
         _later_steps,
     ),
     Symptom(
