@@ -964,20 +964,20 @@ IDS_MISTAKES = (
     ),
     Mistake(
         "from_one",
-        "Your ids count the real tokens from 1: the first has id 0, so subtract 1 from the running sum.",
+        "Your ids count the real tokens from 1: the first should have id 0, so subtract 1 from the running sum.",
         switches={"start": "one"},
-        beside="Your ids are one too large: the first real token has id 0.",
+        beside="Your ids are one too large: the first real token should have id 0.",
     ),
     Mistake(
         "from_two",
-        "Your ids count the real tokens from 2, as in models that keep ids 0 and 1 for padding. Here the first has "
-        "id 0.",
+        "Your ids count the real tokens from 2, as in models that keep ids 0 and 1 for padding. Here the first "
+        "should have id 0.",
         switches={"start": "two"},
-        beside="Your ids are two too large: the first real token has id 0.",
+        beside="Your ids are two too large: the first real token should have id 0.",
     ),
     Mistake(
         "one_too_small",
-        "Your ids are one too small: the first real token has id 0, and yours has -1.",
+        "Your ids are one too small: the first real token should have id 0, and yours has -1.",
         switches={"start": "minus_one"},
     ),
     *(
@@ -1006,7 +1006,7 @@ IDS_MISTAKES = (
     ),
     *each(
         "from_the_right",
-        "Your ids run from right to left: the first real token of a row has id 0, the next one 1.",
+        "Your ids run from right to left: the first real token of a row should have id 0, the next one 1.",
         *switch("counted", "from_the_right", "from_the_right_columns"),
     ),
     Mistake(
@@ -1185,7 +1185,7 @@ POSITION_IDS = Exercise(
         Symptom(
             "left_padding",
             "Right while the padding stands on the right, wrong as soon as some stands on the left. Count the real "
-            "tokens of each row: the first has id 0, wherever it stands.",
+            "tokens of each row: the first should have id 0, wherever it stands.",
             _no_left_padding,
         ),
         *KIND_SYMPTOMS,
