@@ -46,7 +46,7 @@ class Maker:
 
 
 # ---------------------------------------------------------------- what a stack does, in words
-def described(stack: object, n: int) -> str:
+def described(stack: object) -> str:
     """What there is to know of a reader's stack."""
     if not isinstance(stack, nn.Module):
         return _kind(stack)
@@ -57,6 +57,7 @@ def described(stack: object, n: int) -> str:
         layer.calls = calls
     try:
         y = stack(torch.tensor([[1.0, 2.0]]))
+        calls = list(calls)  # what is called later on, as by a checkpoint in the backward pass, is not counted
     except NotImplementedError:
         return f"a module with {_count(parameters)} and without forward"
     if not isinstance(y, Tensor):
@@ -66,7 +67,7 @@ def described(stack: object, n: int) -> str:
     in_turn = len(calls) == len(set(calls)) == len(layers)
     if calls and not in_turn:
         words.append("layers called: " + ", ".join(str(layers.index(layer)) for layer in calls))
-    if in_turn and n > 1 and _in_one_container(stack, calls[::-1]):
+    if in_turn and len(calls) > 1 and _in_one_container(stack, calls[::-1]):
         words.append("layers called from the last to the first")
     return "; ".join([*words, *_in_double(stack)])
 
@@ -127,9 +128,8 @@ class StackExercise(Exercise):
         built = observe(fn, probe, budget)
         if built.error is not None or built.hung:
             return built
-        n = probe.make()[1]
         kept = replace(probe, make=lambda: ())
-        outcome = observe(lambda: described(built.value, n), kept, budget)
+        outcome = observe(lambda: described(built.value), kept, budget)
         outcome.changed = built.changed
         return outcome
 
@@ -206,7 +206,7 @@ def _made(make_layer: Callable[[], nn.Module], n: int, making: str) -> list:
 
 COUNTS = {
     "n": lambda n: n, "n + 1": lambda n: n + 1, "n - 1": lambda n: n - 1, "2n": lambda n: 2 * n, "1": lambda n: 1,
-    "1 or 0": lambda n: min(n, 1),
+    "1 or 0": lambda n: min(n, 1), "1 or n": lambda n: max(n, 1),
     "n + 2": lambda n: n + 2, "6": lambda n: 6, "n n": lambda n: n * n, "2": lambda n: 2, "0": lambda n: 0,
     "n - 2": lambda n: n - 2, "12": lambda n: 12, "3": lambda n: 3,
 }  # fmt: skip
@@ -288,6 +288,9 @@ MISTAKES = (
         {"held": "last"},
     ),
     *each("one_too_many", NUMBER.format("n + 1 layers"), {"count": "n + 1"}),
+    *each("one_layer_at_least", "For n = 0 you build one layer, and none is asked for: the first is made "
+          "whatever n is.",
+          {"count": "1 or n"}, edge=True),
     *each("one_too_few", NUMBER.format("n - 1 layers"), {"count": "n - 1"}),
     *each("one_layer", NUMBER.format("one layer whatever n is"), {"count": "1"}, {"count": "1 or 0"}),
     *each("wrong_number", NUMBER.format("twice as many layers as n"), {"count": "2n"}),

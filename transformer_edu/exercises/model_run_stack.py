@@ -345,8 +345,8 @@ RUN_STACK = LayerExercise(
         ),
         Symptom(
             "post_wrong",
-            "With pre_norm True it is right, with False it is not: there nothing follows the last layer, and every layer "
-            "gets the mask as well.",
+            "With pre_norm True it is right, with False it is not: there nothing follows the last layer, and every "
+            "layer gets the mask as well.",
             alone_right(lambda probe: probe.make()[4]),
         ),
         Symptom(

@@ -320,12 +320,12 @@ def _ignore_required(seen: Seen) -> bool:
     return all((given.error is not None and not given.called) == ("left out" in p.says) for p, _, given in seen)
 
 
-def _says_error(words: str) -> Callable[[Seen], bool]:
+def _says_error(*words: str) -> Callable[[Seen], bool]:
     """Whether every error that was raised says so."""
 
     def shows(seen: Seen) -> bool:
         errors = [said(g.error) for _, _, g in seen if g.error is not None]
-        return bool(errors) and all(words in error for error in errors)
+        return bool(errors) and all(any(w in error for w in words) for error in errors)
 
     return shows
 
@@ -391,7 +391,7 @@ SHIFT_RIGHT = Exercise(
         Symptom(
             "start_has_other_axes",
             "What is put in front has not as many axes as the labels: it has two, (batch, 1).",
-            _says_error("Tensors must have same number of dimensions"),
+            _says_error("Tensors must have same number of dimensions", "expected to be in range of [-1, 0], but got 1"),
         ),
         CHANGES_INPUT,
         MORE_RESULTS,
