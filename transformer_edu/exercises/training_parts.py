@@ -15,7 +15,18 @@ from .outcome import Outcome, said, same_outcome
 from .sandbox import Budget
 from .symptoms import Seen
 
-__all__ = ["LossExercise", "core", "number", "number_of", "one", "right_only_without", "settled_number"]
+__all__ = [
+    "LOSS_SYMPTOMS",
+    "PER_TOKEN",
+    "LossExercise",
+    "core",
+    "losses",
+    "number",
+    "number_of",
+    "one",
+    "right_only_without",
+    "settled_number",
+]
 
 
 def one(
