@@ -26,6 +26,9 @@ class Candidate:
     ended: bool = False
 
 
+WIDE_POOLS = ("not_pruned", "beam_each")
+
+
 def _rows(step: Table, live: list[Candidate], start: int, feeds: str) -> list[list[float]]:
     """For each live hypothesis the log-probabilities of the next token."""
     ids = {
@@ -92,6 +95,7 @@ def _divisor(n: int, ended: bool, max_length: int, alpha: float, norm: str) -> f
         "limit": lambda: max_length**alpha,
         "wu": lambda: ((5 + n) / 6) ** alpha,
         "mean": lambda: float(n),
+        "mean_with_start": lambda: float(n + 1),
         "product": lambda: n * alpha if alpha else 1.0,
         "alpha_to_the_n": lambda: alpha**n if alpha else 1.0,
         "root": lambda: n**0.5 if alpha else 1.0,
@@ -135,17 +139,19 @@ def search_wrongly(
     prefix: str = "own",
     ends: str = "kept",
     stops: str = "none_live",
+    look: str = "double",
     cut: str = "kept",
     limit: str = "max_length",
     norm: str = "n",
     pick: str = "best",
     result: str = "right",
+    score: str = "right",
 ) -> object:
     """Beam search with any of the ways to go wrong; without a switch it is right."""
     beam = {"beam": beam, "one": 1, "one_more": beam + 1, "double": 2 * beam, "one_less": max(beam - 1, 1)}[width]
     most = {"max_length": 0, "one_less": -1, "one_more": 1, "none": 2 * LONGEST}[limit] + max_length
+    looked_at = {"double": 2 * beam, "beam": beam}  # either is right: an ended hypothesis may use up a place or not
     live, ended = [Candidate()] * (beam if first == "copies" else 1), []
-    wide = pool in ("not_pruned", "beam_each")
 
     def scored(c: Candidate) -> float:
         return c.score / _divisor(len(c.tokens), c.ended, max_length, alpha, norm)
@@ -154,7 +160,8 @@ def search_wrongly(
         candidates = _children(live, _rows(step, live, start, feeds), n, beam, adds, pool)
         candidates = candidates[::-1] if order == "worst" else candidates
         before, live, here = live, [], []
-        for rank, c in enumerate(candidates if wide else candidates[: 2 * beam]):
+        wide = pool in WIDE_POOLS and n <= max_length  # beyond it there would be too many
+        for rank, c in enumerate(candidates if wide else candidates[: looked_at[look]]):
             if prefix != "own":
                 i = min(rank if prefix == "rank" else len(live), len(before) - 1)
                 c.tokens = (*before[i].tokens, c.tokens[-1])
@@ -175,7 +182,19 @@ def search_wrongly(
         "by_sum": lambda: max(ended, key=lambda c: c.score),
         "last": lambda: ended[-1],
     }[pick]()
-    return _answer(chosen, scored(chosen), ended, start, stop, max_length, result)
+    return _answer(chosen, _scored(chosen, scored(chosen), score), ended, start, stop, max_length, result)
+
+
+def _scored(c: Candidate, right: float, score: str) -> float:
+    """The score that is returned with the chosen hypothesis."""
+    return {
+        "right": lambda: right,
+        "probability": lambda: math.exp(right),
+        "negative": lambda: -right,
+        "sum": lambda: c.score,
+        "last": lambda: c.last,
+        "perplexity": lambda: math.exp(min(-right, 700.0)),
+    }[score]()
 
 
 def _answer(
@@ -197,11 +216,6 @@ def _answer(
         "exchanged": lambda: (score, tokens),
         "tokens_only": lambda: tokens,
         "score_only": lambda: score,
-        "probability": lambda: (tokens, math.exp(score)),
-        "negative": lambda: (tokens, -score),
-        "sum": lambda: (tokens, c.score),
-        "last": lambda: (tokens, c.last),
-        "perplexity": lambda: (tokens, math.exp(-score)),
         "all": lambda: [(list(x.tokens), x.score) for x in ended],
         "last_token": lambda: (tokens[-1:], score),
     }[result]()
@@ -221,7 +235,7 @@ GREEDY = (
     " of all continuations."
 )
 
-BEAM_MISTAKES = (
+EVERY = (
     *one("first", "one_hypothesis", GREEDY, "copies"),
     *one("width", "one_hypothesis", GREEDY, "one"),
     *one("feeds", "one_hypothesis", GREEDY, "best_prefix"),
@@ -460,6 +474,13 @@ BEAM_MISTAKES = (
         "The sum is divided by n whatever alpha is: n ** alpha is 1 for alpha = 0 and n for alpha = 1.",
         "mean",
     ),
+    *one(
+        "norm",
+        "always_mean",
+        "The sum is divided by n + 1 whatever alpha is: alpha is an exponent, n ** alpha, and the start is not"
+        " counted.",
+        "mean_with_start",
+    ),
     *one("norm", "times_alpha", "You divide by n * alpha: alpha is an exponent, n ** alpha.", "product"),
     *one("norm", "alpha_to_the_n", "You divide by alpha ** n: it is n ** alpha.", "alpha_to_the_n"),
     *one("norm", "wrong_exponent", f"The exponent is not alpha: divide by n ** alpha. {COUNTS}", "root", "twice"),
@@ -531,34 +552,51 @@ BEAM_MISTAKES = (
     *one("result", "no_score", f"You return the tokens without their score. {RETURNS}", "tokens_only"),
     *one("result", "no_tokens", f"You return the score without the tokens. {RETURNS}", "score_only"),
     *one(
-        "result",
+        "score",
         "probability_returned",
         "Your score is a probability, exp of what is asked for: the score is the (divided) sum of log-probabilities.",
         "probability",
     ),
     *one(
-        "result",
+        "score",
         "negative_score",
         "Your score has the wrong sign: the sum of log-probabilities is negative, a loss would be positive.",
         "negative",
     ),
     *one(
-        "result",
+        "score",
         "score_not_divided",
         "The right hypothesis is chosen, but the score you return is its plain sum: return the one divided by"
         " n ** alpha.",
         "sum",
     ),
     *one(
-        "result", "score_of_last_token", "The score you return is the log-probability of the last token alone.", "last"
+        "score", "score_of_last_token", "The score you return is the log-probability of the last token alone.", "last"
     ),
     *one(
-        "result",
+        "score",
         "perplexity_returned",
         "Your score is exp(-score), a perplexity: the score is the (divided) sum of log-probabilities.",
         "perplexity",
     ),
     *one("result", "all_returned", f"You return all hypotheses with their scores. {RETURNS}", "all"),
+)
+FREQUENT = {  # what may come together with another mistake
+    *("one_hypothesis", "best_child_each", "parents_mixed_up", "prefix_score_lost", "continues_after_stop"),
+    *("ended_forgotten", "first_end_wins", "best_end_wins", "stops_at_beam_ends", "cut_ones_ignored"),
+    *("cut_only_if_none_ended", "limit_one_less", "limit_one_more", "alpha_ignored", "multiplied_by_length"),
+    *("start_counted", "stop_not_counted", "always_mean", "other_penalty", "start_in_result", "stop_missing"),
+    *("probability_returned", "negative_score", "score_not_divided", "no_score", "exchanged", "probabilities_added"),
+}
+NARROW = {"first_end_wins", "best_end_wins", "stops_at_beam_ends", "stops_when_ahead", "ended_forgotten"}
+NARROW |= {"ended_never_kept", "cut_ones_ignored", "cut_only_if_none_ended", "parents_mixed_up"}
+BEAM_MISTAKES = (
+    *(dataclasses.replace(mistake, alone=mistake.name not in FREQUENT) for mistake in EVERY),
+    *(
+        dataclasses.replace(mistake, alone=True, switches={**mistake.switches, "look": "beam"})
+        for mistake in EVERY
+        if mistake.name in NARROW
+    ),
 )
 
 
@@ -661,7 +699,12 @@ SYMPTOMS = (
         f" {ALL}",
         lambda seen: _right_but(seen, lambda probe, right: right.value[0][-1] != probe.make()[2]),
     ),
-    Symptom("continues_after_stop", f"Tokens stand behind a stop in your result. {ENDS}", _behind_the_stop),
+    Symptom(
+        "tokens_behind_the_stop",
+        "Tokens stand behind a stop in your result: either a hypothesis goes on after its stop, or new tokens are put"
+        f" behind the wrong hypothesis. {ENDS}",
+        _behind_the_stop,
+    ),
     Symptom(
         "better_one_missed",
         "The score fits the tokens that you return, but the search misses a better hypothesis or finds one that a beam"
@@ -680,6 +723,12 @@ LATER = {
     (3,): {4: 0.7, 3: 0.2, 2: 0.1},
     (3, 4): {3: 0.9, 2: 0.1},
     (3, 4, 3): {2: 0.9, 4: 0.1},
+}
+SECOND = {
+    (): {3: 0.7, 4: 0.3},
+    (3,): {4: 0.6, 2: 0.25, 3: 0.15},
+    (3, 4): {3: 0.9, 2: 0.1},
+    (3, 4, 3): {2: 0.95, 4: 0.05},
 }
 OVERTAKEN = {(): {3: 0.55, 2: 0.4, 4: 0.05}, (3,): {3: 0.28, 4: 0.27, 0: 0.25, 2: 0.2}, (3, 3): {2: 0.95, 4: 0.05}}
 EARLY = {(): {2: 0.5, 3: 0.3, 4: 0.2}, (3,): {3: 0.6, 4: 0.4}, (4,): {3: 0.45, 4: 0.55}}
@@ -744,6 +793,7 @@ BEAM_SEARCH = Exercise(
         _given(_shown(LONGER), LONGER, 2, 4, 0.0),
         _given(_shown(LONGER), LONGER, 2, 4, 1.0),
         _given(_shown(LATER), LATER, 2, 5, 1.0),
+        _given(_shown(SECOND), SECOND, 2, 4, 1.0),
         _given(_shown(OVERTAKEN), OVERTAKEN, 2, 4, 1.0),
         _given(_shown(EARLY), EARLY, 2, 4, 0.0),
         _given(_shown(JOINT), JOINT, 2, 3, 0.0),

@@ -21,6 +21,7 @@ def _fed(prompt: Tensor, new: list[Tensor], feeds: str) -> Tensor:
     return {
         "all": lambda: ids,
         "last": lambda: ids[:, -1:],
+        "last_after_first": lambda: ids[:, -1:] if new else prompt,
         "prompt": lambda: prompt,
         "prompt_and_last": lambda: torch.cat([prompt, ids[:, -1:]], 1) if new else prompt,
         "new": lambda: ids[:, prompt.shape[1] :] if new else prompt,
@@ -370,6 +371,7 @@ GREEDY_MISTAKES = (
         "only_last_token_fed",
         "step is given the newest token alone, and has forgotten everything before it (there is no cache here)."
         f" {GROWS}",
+        "last_after_first",
         "last",
     ),
     *one("feeds", "prompt_forgotten", f"After the first step, step no longer gets the prompt. {GROWS}", "new"),

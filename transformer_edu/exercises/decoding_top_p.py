@@ -11,6 +11,7 @@ from .decoding_parts import one
 from .exercise import Exercise, Probe, Result, Symptom
 
 LITTLE = 1e-9
+UNGUARDED = ("first_out", "tail", "from_tail", "tail_until_p")
 
 
 # ---------------------------------------------------------------- the wrong implementation with switches
@@ -38,7 +39,7 @@ def _dropped_in_order(mass: Tensor, p: float, border: str) -> Tensor:
     place = torch.arange(size).expand_as(mass)
     tail = mass.flip(-1).cumsum(-1).flip(-1)  # its own mass and that of everything less likely
     return {
-        "reaches": lambda: place >= n,
+        "reaches": lambda: before >= p - LITTLE,
         "passes": lambda: before > p + LITTLE,
         "below": lambda: through > p + LITTLE,
         "strictly_below": lambda: through >= p - LITTLE,
@@ -56,6 +57,7 @@ def _dropped_in_order(mass: Tensor, p: float, border: str) -> Tensor:
         "share_of_tokens_up": lambda: place >= -int(-p * size // 1),
         "rest": lambda: before >= 1 - p - LITTLE,
         "from_tail": lambda: tail - mass >= p - LITTLE,
+        "from_tail_and_best": lambda: tail - mass >= p - LITTLE,
         "tail_until_p": lambda: tail > p + LITTLE,
         "tail_below_p": lambda: tail <= p + LITTLE,
         "tail_reaches_rest": lambda: tail < 1 - p - LITTLE if p < 1 else place < 0,
@@ -94,7 +96,7 @@ def top_p_wrongly(
             order_of = order_of[:1].expand_as(logits)
             drop = drop[:1].expand_as(logits)
         if least == "one":
-            drop = drop & (torch.arange(logits.shape[-1]) > 0 if border not in ("first_out", "tail") else True)
+            drop = drop & (torch.arange(logits.shape[-1]) > 0 if border not in UNGUARDED else True)
         elif least == "two":
             drop = drop & (torch.arange(logits.shape[-1]) > 1)
         drop = {
@@ -171,6 +173,7 @@ TOP_P_MISTAKES = (
         "from_the_tail",
         "You add up from the least likely token, so that the tail stays. Sort descending (or compare with 1 - p).",
         "from_tail",
+        "from_tail_and_best",
         "tail_until_p",
     ),
     *one(
