@@ -255,7 +255,7 @@ def _without_super(layers: Iterable[nn.Module]) -> nn.Module:
 
 # ---------------------------------------------------------------- the gallery
 OWN = "each layer has parameters of its own: call make_layer n times, or make a deepcopy for each."
-CHAIN = "The layers are a chain: each gets what the one before it gave."
+CHAIN = "Each layer must get what the one before it gave."
 REGISTERED = (
     "PyTorch finds layers that are attributes of a module, or in a ModuleList or Sequential; in a plain list, tuple or "
     "dict it does not, nor where they are made only inside forward."

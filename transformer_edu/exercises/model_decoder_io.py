@@ -298,8 +298,8 @@ MISTAKES = (
     *each("labels_padded_with_pad", PAD_IN_LABELS, {"fill_out": "pad"}),
     *each(
         "fills_exchanged",
-        "What fills the rows up has changed places: the input is filled with pad, which an embedding knows, the labels "
-        "with ignore, which the loss passes over.",
+        "What fills the rows up has changed places: the input must be filled with pad, which an embedding knows, the "
+        "labels with ignore, which the loss passes over.",
         {"fill_in": "ignore", "fill_out": "pad"},
     ),
     *each(
@@ -332,8 +332,8 @@ MISTAKES = (
           {"count": "n - 1"}),
     *each(
         "lengths_of_the_batch",
-        "All lengths are the width of the batch. They are one for each sequence, n + 1, so that a mask can tell its "
-        "tokens from its padding.",
+        "All your lengths are alike, made of the longest sequence. Each sequence has its own, n + 1, so that a mask "
+        "can tell its tokens from its padding.",
         {"count": "longest + 1"}, {"count": "longest"}, {"count": "longest + 2"},
     ),
     *each("lengths_over_sequences", "Your lengths are one for each place: the sum runs over the sequences (axis 0), "

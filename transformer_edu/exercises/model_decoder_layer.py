@@ -193,7 +193,12 @@ def _placements() -> Iterator[Mistake]:
             f"The residual carries the normed state, norm(x) + f(norm(x)). Pre-norm leaves x as it came ({PRE}), "
             f"post-norm normalises the sum ({POST}).",
         ),
-        ("residuals_missing", "bare", "Neither a residual nor a norm is used: what a sub-layer gives is added to x."),
+        (
+            "residuals_missing",
+            "bare",
+            "There is neither a residual nor a norm: what a sub-layer gives takes the place of x, and must be added to "
+            "it.",
+        ),
         (
             "sum_added_again",
             "residual_after_norm",
@@ -204,7 +209,7 @@ def _placements() -> Iterator[Mistake]:
         yield Mistake(name, sentence, switches=both, alone=True)
         for mode in ("pre", "post"):
             yield Mistake(f"{mode}_{name}", ONLY[mode] + sentence, switches=_all(formula, mode), alone=True)
-    gone = "The residuals are missing: what a sub-layer gives is added to x, not put in its place."
+    gone = "The residuals are missing: what a sub-layer gives takes the place of x, and must be added to it."
     before, after = _all("no_residual_before", "pre"), _all("no_residual_after", "post")
     yield Mistake("residuals_missing", gone, switches=before | after, alone=True)
     yield Mistake("pre_residuals_missing", ONLY["pre"] + gone, switches=before, alone=True)
@@ -535,14 +540,14 @@ def _own_norm(
 WHOLE = (
     Mistake(
         "side_by_side",
-        "The three sub-layers all get the layer's input, and their results are added: they are a chain, each gets the "
-        "state after the one before it.",
+        "The three sub-layers all get the layer's input, and their results are added. They must be a chain: each gets "
+        "the state after the one before it.",
         wrong=_side_by_side,
     ),
     Mistake(
         "x_and_memory_exchanged",
-        "The decoder's state and the memory have changed places: x goes through the three sub-layers, and the memory "
-        "is what cross-attention reads.",
+        "The arguments x and memory have changed places: it is x that goes through the three sub-layers, and the "
+        "memory is only read, by cross-attention.",
         wrong=lambda x, memory, *others: wire(memory, x, *others),
     ),
     Mistake(

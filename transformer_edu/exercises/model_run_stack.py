@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -113,44 +113,42 @@ def run(
 
 # ---------------------------------------------------------------- the gallery
 NORM = "Behind pre-norm layers stands one last norm, behind post-norm layers none: their last one ends with a norm."
-IN_TURN = "The layers are a chain: each gets what the one before it gave."
+IN_TURN = "Each layer must get what the one before it gave."
 ANEW = "Every layer gets the first x: what the other layers gave is lost. x = layer(x, mask) hands it on."
-TOO_OFTEN = "You use final_norm {}: it is called once, behind the last layer, and only where pre_norm is True."
+ONCE = "it is called once, behind the last layer, and only where pre_norm is True."
+WHERE = (  # where else final_norm is used
+    ("norm_after_each_layer", "after each layer", "after_each"),
+    ("norm_after_each_layer", "after each layer, and again at the end", "after_each_and_end"),
+    ("norm_after_each_layer", "between the layers, and not at the end", "between"),
+    ("norm_before_each_layer", "before each layer", "before_each"),
+    ("norm_before_each_layer", "before each layer, and at the end", "before_each_and_end"),
+    ("norm_before_layers", "before the first layer", "begin"),
+    ("norm_before_layers", "before the first layer, and at the end", "both_ends"),
+    ("norm_twice", "twice at the end", "twice"),
+    ("norm_added", "in a sum, x + final_norm(x)", "residual"),
+)
 
 
-def _norms() -> tuple[Mistake, ...]:
-    return (
-        *each("norm_always", f"You use final_norm whatever pre_norm says. {NORM}", {"norm_post": "end"}),
-        *each("norm_never", f"You never use final_norm. {NORM}", {"norm_pre": "none"}),
-        *each(
-            "norm_the_wrong_way_round",
-            f"You use final_norm where pre_norm is False, and not where it is True. {NORM}",
-            {"norm_pre": "none", "norm_post": "end"},
-        ),
-        *(
-            Mistake(name, TOO_OFTEN.format(how), switches=switches)
-            for name, how, value in (
-                ("norm_after_each_layer", "after each layer", "after_each"),
-                ("norm_after_each_layer", "after each layer, and again at the end", "after_each_and_end"),
-                ("norm_after_each_layer", "between the layers, and not at the end", "between"),
-                ("norm_before_each_layer", "before each layer", "before_each"),
-                ("norm_before_each_layer", "before each layer, and at the end", "before_each_and_end"),
-                ("norm_before_layers", "before the first layer", "begin"),
-                ("norm_before_layers", "before the first layer, and at the end", "both_ends"),
-                ("norm_twice", "twice at the end", "twice"),
-                ("norm_added", "in a sum, x + final_norm(x)", "residual"),
-            )
-            for switches in ({"norm_pre": value}, {"norm_pre": value, "norm_post": value}, {"norm_post": value})
-        ),
-        *(
-            Mistake(name, TOO_OFTEN.format(how), switches={"norm_pre": value, "norm_post": other})
-            for name, how, value, other in (
-                ("norm_before_layers", "before the first layer", "both_ends", "begin"),
-                ("norm_after_each_layer", "after each layer", "after_each_and_end", "after_each"),
-                ("norm_before_each_layer", "before each layer", "before_each_and_end", "before_each"),
-            )
-        ),
+def _norms() -> Iterator[Mistake]:
+    yield from each("norm_always", f"You use final_norm whatever pre_norm says. {NORM}", {"norm_post": "end"})
+    yield from each("norm_never", f"You never use final_norm. {NORM}", {"norm_pre": "none"})
+    yield from each(
+        "norm_the_wrong_way_round",
+        f"You use final_norm where pre_norm is False, and not where it is True. {NORM}",
+        {"norm_pre": "none", "norm_post": "end"},
     )
+    for name, how, pre in WHERE:
+        pre_only = f"With pre_norm True you use final_norm {how}: it is called once, behind the last layer."
+        post_only = f"With pre_norm False you use final_norm {how}: there it is not called at all."
+        yield Mistake(name, pre_only, switches={"norm_pre": pre})
+        yield Mistake(name, post_only, switches={"norm_post": pre})
+        yield Mistake(name, f"You use final_norm {how}: {ONCE}", switches={"norm_pre": pre, "norm_post": pre})
+    for name, how, pre, post in (
+        ("norm_before_layers", "before the first layer", "both_ends", "begin"),
+        ("norm_after_each_layer", "after each layer", "after_each_and_end", "after_each"),
+        ("norm_before_each_layer", "before each layer", "before_each_and_end", "before_each"),
+    ):
+        yield Mistake(name, f"You use final_norm {how}: {ONCE}", switches={"norm_pre": pre, "norm_post": post})
 
 
 MISTAKES = (

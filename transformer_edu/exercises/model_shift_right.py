@@ -122,7 +122,7 @@ def shift(
 
 # ---------------------------------------------------------------- the gallery
 RULE = "The input is the start, then all labels but the last."
-IGNORED = "Where a label is ignore, the input is pad: no embedding has a row for ignore. Yours {}"
+IGNORED = "Where a label is ignore, the input must be pad, since no embedding has a row for ignore. Yours {}"
 
 MISTAKES = (
     *each(
