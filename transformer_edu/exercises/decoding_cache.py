@@ -177,10 +177,12 @@ CACHED_CAUSAL_MASK = Exercise(
 
 # ---------------------------------------------------------------- attend_step
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: str) -> Tensor:
-    n = {"right": query.shape[-1], "none": 1, "by_key": key.shape[2], "whole": query.shape[-1] ** 2}[scale]
+    n = {"right": query.shape[-1], "none": 1, "by_key": key.shape[2], "whole": query.shape[-1] ** 2}.get(
+        scale, query.shape[-1]
+    )
     scores = query @ key.mT / math.sqrt(n)
     scores = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return scores.softmax(-1) @ value
+    return scores.softmax(-2 if scale == "over_queries" else -1) @ value
 
 
 def _step_mask(n_new: int, n_total: int, is_first: bool, mask: str) -> Tensor | None:
@@ -469,6 +471,12 @@ ATTEND_MISTAKES = (
     *one("mask", "mask_inverted", f"The mask is the wrong way round: True means may attend. {MASK}", "inverted"),
     *one("mask", "mask_new_block_only", f"The mask has columns for the new tokens alone. {MASK}", "new_only"),
     *one("scale", "wrong_scale", "The scores are not divided by the root of d.", "none", "by_key", "whole"),
+    *one(
+        "scale",
+        "softmax_over_queries",
+        "The softmax runs over the queries: the weights of each query sum to 1 over its keys, dim=-1.",
+        "over_queries",
+    ),
     *one("result", "exchanged", "You return the cache first and then the output: (output, cache).", "exchanged"),
     *one(
         "result",
@@ -551,13 +559,13 @@ ATTEND_STEP = InPieces(
     reference=decoding.attend_step,
     results=(Result("output", ("batch", "head", "token", "column")), Result("cache")),
     probes=(
-        _attend_probe([3], 1, 1, 4),
-        _attend_probe([1, 1], 1, 2, 4),
+        _attend_probe([3], 2, 3, 4),
+        _attend_probe([1, 1], 2, 3, 4),
         _attend_probe([1, 1, 1, 1], 2, 3, 4),
-        _attend_probe([3, 1, 1], 2, 3, 6),
-        _attend_probe([2, 3], 2, 1, 4),
-        _attend_probe([2, 1, 3], 3, 2, 4),
-        _attend_probe([1, 4], 2, 3, 6),
+        _attend_probe([3, 1, 1], 2, 3, 4),
+        _attend_probe([2, 3], 2, 3, 4),
+        _attend_probe([2, 1, 3], 2, 3, 4),
+        _attend_probe([1, 4], 2, 3, 4),
     ),
     mistakes=ATTEND_MISTAKES,
     compound=attend_wrongly,
@@ -607,6 +615,8 @@ def _moved(x: Tensor, parents: Tensor, index: str, axis: int) -> Tensor:
         else:
             moved[parents] = x.clone()
         return moved
+    if index == "heads":
+        return x[:, parents]
     places = {
         "parents": lambda: parents,
         "identity": lambda: torch.arange(len(x)),
@@ -668,6 +678,8 @@ def reorder_wrongly(
 
 BEAMS = "New beam i goes on with what beam parents[i] had: key[parents], and the values and every other layer likewise."
 
+HEADS = f"You reorder the heads: the beams are axis 0 of (beam, heads, length, d). {BEAMS}"
+
 REORDER_MISTAKES = (
     *one(
         "index",
@@ -708,7 +720,8 @@ REORDER_MISTAKES = (
         "swapped",
     ),
     *one("index", "parents_twice", f"The beams are reordered twice. {BEAMS}", "twice"),
-    *one("axis", "head_axis", f"You reorder the heads: the beams are axis 0 of (beam, heads, length, d). {BEAMS}", 1),
+    *one("axis", "head_axis", HEADS, 1),
+    *one("index", "head_axis", HEADS, "heads"),
     *one("axis", "wrong_axis", f"You reorder the positions or the columns: the beams are axis 0. {BEAMS}", 2, 3),
     *one("which", "only_keys", "The keys are reordered, the values are not: both belong to the same past.", "keys"),
     *one("which", "only_values", "The values are reordered, the keys are not: both belong to the same past.", "values"),

@@ -29,6 +29,7 @@ def _tempered(logits: Tensor, t: float, temperature: str) -> Tensor:
         "on_probabilities": lambda: probabilities / t,
         "power": lambda: probabilities**t,
         "probabilities_as_logits": lambda: probabilities,
+        "tempered_probabilities": lambda: (logits / t).softmax(-1),
         "logits_power": lambda: logits.abs() ** (1 / t) * logits.sign(),
         "one_minus": lambda: logits * (2 - t),
         "exponential": lambda: logits * 2.718281828**-t,
@@ -55,7 +56,7 @@ def _kept(x: Tensor, k: int, p: float, border: str) -> Tensor:
     }.get(border, before < p - 1e-9)
     by_p[0] = by_p[0] or border != "p_tail"
     by_p = torch.empty_like(by_p).scatter(0, order, by_p)
-    return {"p_not_scattered": by_k & by_p[place]}.get(border, by_k & by_p)
+    return {"neither": place >= 0, "p_not_scattered": by_k & by_p[place]}.get(border, by_k & by_p)
 
 
 def chances_wrongly(
@@ -182,6 +183,7 @@ CHANCES_MISTAKES = (
         " take the softmax at the end.",
         "on_probabilities",
         "probabilities_as_logits",
+        "tempered_probabilities",
     ),
     *one(
         "temperature",
@@ -211,6 +213,7 @@ CHANCES_MISTAKES = (
     ),
     *one("border", "k_ignored", f"k has no effect. {ORDER}", "k_ignored"),
     *one("border", "p_ignored", f"p has no effect. {ORDER}", "p_ignored"),
+    *one("border", "filters_ignored", f"Neither k nor p has an effect. {ORDER}", "neither"),
     *one("border", "k_off_by_one", "Top-k keeps k - 1 tokens.", "k_one_less"),
     *one("border", "k_off_by_one", "Top-k keeps k + 1 tokens.", "k_one_more"),
     *one(

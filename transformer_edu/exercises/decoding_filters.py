@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .. import decoding
 from .decoding_parts import one
-from .exercise import Exercise, Probe, Result, Symptom
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .outcome import same_outcome
 from .symptoms import CHANGES_INPUT, KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen
 
@@ -25,6 +25,7 @@ def _filled(logits: Tensor, drop: Tensor, fill: str, kept: str, result: str) -> 
         "log_probabilities": lambda: logits.log_softmax(-1),
         "ones": lambda: torch.ones_like(logits),
         "zeros": lambda: torch.zeros_like(logits),
+        "nan": lambda: torch.full_like(logits, torch.nan),
         "renormalised": lambda: logits.masked_fill(drop, -torch.inf).softmax(-1),
     }[kept]()
     filled = values.masked_fill(drop, FILLS[fill])
@@ -86,12 +87,23 @@ def _fill_mistakes(*, drops: str) -> tuple:
             f"{drops} become +inf in yours, which makes them certain: the sign is missing.",
             "inf",
         ),
+        *(
+            Mistake(
+                "probabilities_returned",
+                "You return probabilities: return the logits as they are, and -inf for the others. The softmax comes"
+                " later.",
+                switches={"kept": kept} | ({"fill": "zero"} if fill == "zero" else {}),
+                alone=fill == "zero",
+            )
+            for kept in ("probabilities", "renormalised")
+            for fill in ("zero", "minus_inf")
+        ),
         *one(
             "kept",
-            "probabilities_returned",
-            "What is kept comes as probabilities: return the logits as they are. The softmax comes later.",
-            "probabilities",
-            "renormalised",
+            "nan_for_minus_inf",
+            "What is kept becomes nan in yours: 0 * -inf is nan, so -inf cannot be multiplied in. Use masked_fill or"
+            " where.",
+            "nan",
         ),
         *one(
             "kept",
@@ -145,6 +157,11 @@ def _fill_mistakes(*, drops: str) -> tuple:
     )
 
 
+def _some_wrong(seen: Seen) -> bool:
+    """Whether an ordinary probe is wrong."""
+    return not all(same_outcome(e, g) for p, e, g in seen if not p.edge)
+
+
 def _fill_symptom(seen: Seen) -> bool:
     """Right where the reference keeps a logit, finite where it does not, and nothing else is wrong."""
     for probe, expected, given in seen:
@@ -156,7 +173,7 @@ def _fill_symptom(seen: Seen) -> bool:
         kept = expected.value.isfinite()
         if not torch.equal(y[kept], expected.value[kept]):
             return False
-    return True
+    return _some_wrong(seen)
 
 
 def _right_but(seen: Seen, wrong: object, *, edges: bool = False) -> bool:
@@ -180,7 +197,7 @@ def _number_kept(seen: Seen, by: int) -> bool:
         wanted = (right.sum(-1) + by).clamp(0, y.shape[-1])
         if not torch.equal(kept.sum(-1), wanted):
             return False
-    return True
+    return _some_wrong(seen)
 
 
 ONE_ROW = Symptom(
@@ -359,21 +376,14 @@ TOP_K_MISTAKES = (
 
 
 def _settled_ties(args: tuple, value: object) -> object:
-    """Of entries that tie with the k-th, as many may stay as like: put the right answer where that is all."""
+    """Of entries that tie with the k-th all may stay: where enough of them do, let all stay."""
     logits, k = args
-    right = decoding.top_k_filter(logits, k)
-    ties = int(right.isfinite().sum(-1).max()) > k
-    if not ties or not isinstance(value, Tensor) or value.shape != right.shape:
+    if not isinstance(value, Tensor) or value.shape != logits.shape or not value.is_floating_point():
         return value
-    kept = value.isfinite()
-    limit = logits.topk(k).values[:, -1:]
-    fits = (
-        (kept.sum(-1) >= k).all()
-        and (kept | ~(logits > limit)).all()
-        and (logits[kept] >= limit.expand_as(logits)[kept]).all()
-    )
-    same = fits and torch.equal(value[kept].to(right.dtype), logits[kept]) and bool(torch.isneginf(value[~kept]).all())
-    return right if same else value
+    limit = logits.topk(min(k, logits.shape[-1])).values[:, -1:]
+    ties, more = logits == limit, logits > limit
+    enough = ((value == logits) & ties).sum(-1, keepdim=True) >= k - more.sum(-1, keepdim=True)
+    return torch.where(ties & enough, logits.to(value.dtype), value)
 
 
 def _k(rows: list[list[float]], k: int, *, edge: bool = False) -> Probe:

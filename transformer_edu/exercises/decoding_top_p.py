@@ -8,10 +8,10 @@ from torch import Tensor
 from .. import decoding
 from .decoding_filters import ONE_ROW, SYMPTOMS, _fill_mistakes, _filled, _number_kept, _right_but, _wide
 from .decoding_parts import one
-from .exercise import Exercise, Probe, Result, Symptom
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
 
 LITTLE = 1e-9
-UNGUARDED = ("first_out", "tail", "from_tail", "tail_until_p")
+UNGUARDED = ("first_out", "tail", "head_out", "from_tail", "tail_until_p")
 
 
 # ---------------------------------------------------------------- the wrong implementation with switches
@@ -49,9 +49,10 @@ def _dropped_in_order(mass: Tensor, p: float, border: str) -> Tensor:
         "best_only": lambda: place > 0,
         "first_out": lambda: place == 0,
         "tail": lambda: place < n,
+        "head_out": lambda: through < p - LITTLE,
+        "down": lambda: mass.cumsum(0) - mass >= p - LITTLE,
         "above_p": lambda: mass < p - LITTLE,
         "above_rest": lambda: mass < 1 - p,
-        "below_p": lambda: mass > p,
         "share_of_best": lambda: mass < p * mass[:, :1],
         "share_of_tokens": lambda: place >= max(1, int(p * size)),
         "share_of_tokens_up": lambda: place >= -int(-p * size // 1),
@@ -113,6 +114,7 @@ SET = (
     "Take the tokens from the likeliest on until their probabilities together reach p; the one with which they do stays"
     " as well."
 )
+NO_EFFECT = "Everything is kept: p has no effect. (Log-probabilities, which are negative, never add up to p.)"
 BEST = "Only the likeliest token stays, whatever p is. (Do the masses that you add up sum to 1?)"
 SORTED = "The mask belongs to the sorted tokens: scatter brings it back to their own places."
 
@@ -130,12 +132,42 @@ TOP_P_MISTAKES = (
         f"The token with which the sum reaches p is dropped, so what is left has less than p. {SET}",
         "strictly_below",
     ),
+    *(
+        Mistake(
+            "crossing_token_dropped",
+            "The token with which the sum reaches p is dropped, so what is left has less than p, or nothing is left."
+            f" {SET}",
+            switches={"border": border, "least": "none"},
+            alone=True,
+        )
+        for border in ("below", "strictly_below")
+    ),
+    *(
+        Mistake(
+            "single_threshold",
+            f"Each token is compared with a limit by itself: top-p is about the sum of the likeliest ones. {SET}",
+            switches={"border": border, "least": "none"},
+            alone=True,
+        )
+        for border in ("above_p", "above_rest")
+    ),
     *one("border", "one_too_many", f"One token too many stays in each row. {SET}", "one_more"),
-    *one("border", "everything_kept", f"Everything is kept: p has no effect. {SET}", "everything"),
+    *one("border", "everything_kept", f"{NO_EFFECT} {SET}", "everything"),
+    *one("sums", "everything_kept", f"{NO_EFFECT} {SET}", "log_probabilities"),
     *one("border", "only_the_best", f"{BEST} {SET}", "best_only"),
     *one("sums", "only_the_best", f"{BEST} {SET}", "by_largest"),
     *one(
-        "border", "inverted", f"The likeliest tokens go and the others stay: it is the other way round. {SET}", "tail"
+        "border",
+        "inverted",
+        f"The likeliest tokens go and the others stay: it is the other way round. {SET}",
+        "tail",
+        "head_out",
+    ),
+    *one(
+        "border",
+        "over_the_batch",
+        "The sum runs down the rows: each row has its own set. Add up along the last axis.",
+        "down",
     ),
     *one("border", "best_dropped", f"The likeliest token is dropped. {SET}", "first_out"),
     *one(
@@ -144,7 +176,6 @@ TOP_P_MISTAKES = (
         "Each token is compared with a limit by itself: top-p is about the sum of the likeliest ones. " + SET,
         "above_p",
         "above_rest",
-        "below_p",
     ),
     *one(
         "border",
@@ -197,12 +228,6 @@ TOP_P_MISTAKES = (
         f"You add up the logits: take the softmax first. {SET}",
         "logits",
         "shares",
-    ),
-    *one(
-        "sums",
-        "log_probabilities_added_up",
-        f"You add up log-probabilities: probabilities are meant. {SET}",
-        "log_probabilities",
     ),
     *one(
         "sums",
