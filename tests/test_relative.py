@@ -496,6 +496,14 @@ def test_parameters_are_as_many_as_the_papers_have():
     }
 
 
+def test_t5_begins_without_a_preference_for_any_distance():
+    x, options = tokens(), {"d_model": D_MODEL, "n_heads": HEADS}
+    plain = MultiHeadAttention(**options)
+    fresh = MultiHeadAttention(position=T5Position(n_heads=HEADS), **options)
+    fresh.load_state_dict(plain.state_dict(), strict=False)
+    same(fresh(x)[0], plain(x)[0])
+
+
 def test_layers_may_share_one_table():
     position = T5Position(n_heads=HEADS)
     layers = nn.ModuleList(MultiHeadAttention(d_model=D_MODEL, n_heads=HEADS, position=position) for _ in range(2))

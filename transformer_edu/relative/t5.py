@@ -40,8 +40,8 @@ def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 3
     exact = _check_buckets(bidirectional, num_buckets, max_distance)
     side = num_buckets // 2 if bidirectional else num_buckets  # buckets for one direction
     distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
-    octaves = (distance.clamp(min=exact).double() / exact).log() / math.log(max_distance / exact)  # 0 to 1, and beyond
-    shared = exact + (octaves * (side - exact) + 1e-9).long()  # 1e-9: a whole number must not end just below itself
+    share = (distance.clamp(min=exact).double() / exact).log() / math.log(max_distance / exact)  # 0 to 1, and beyond
+    shared = exact + (share * (side - exact) + 1e-9).long()  # 1e-9: a whole number must not end just below itself
     bucket = torch.where(distance < exact, distance, shared.clamp(max=side - 1))
     return bucket + side * (relative > 0) if bidirectional else bucket
 
@@ -61,6 +61,9 @@ def _check_buckets(bidirectional: bool, num_buckets: int, max_distance: int) -> 
 
 class T5Position(Position):
     """T5's bias as a part of attention: a learnt number for each bucket and head, added to the scaled scores.
+
+    All numbers begin with 0, without a preference for any distance: they are scores themselves, and one that begins
+    far off takes an optimizer many steps to correct.
 
     T5 itself leaves the dot products unscaled: give its attention `scale=1.0`. It has one such table for all layers
     of a stack: give them one and the same T5Position.
@@ -82,7 +85,7 @@ class T5Position(Position):
         _check_buckets(bidirectional, num_buckets, max_distance)
         self.n_heads = n_heads
         self.bidirectional, self.num_buckets, self.max_distance = bidirectional, num_buckets, max_distance
-        self.table = nn.Parameter(torch.empty(num_buckets, n_heads).normal_())
+        self.table = nn.Parameter(torch.zeros(num_buckets, n_heads))
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
         check_queries(query, n_heads=self.n_heads)
