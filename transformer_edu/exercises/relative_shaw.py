@@ -13,27 +13,27 @@ from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
 # ---------------------------------------------------------------- the wrong implementation with switches
-def _distances(q_len: int, k_len: int, queries: str, distance: str) -> Tensor:
+def _distances(n_queries: int, n_keys: int, queries: str, distance: str) -> Tensor:
     """(query, key)"""
     start = {
-        "right": k_len - q_len,
+        "right": n_keys - n_queries,
         "from_zero": 0,
-        "late": k_len - q_len + 1,
-        "early": k_len - q_len - 1,
-        "twice": 2 * (k_len - q_len),
-        "negative": q_len - k_len,
-        "at_the_end": k_len,
+        "late": n_keys - n_queries + 1,
+        "early": n_keys - n_queries - 1,
+        "twice": 2 * (n_keys - n_queries),
+        "negative": n_queries - n_keys,
+        "at_the_end": n_keys,
     }.get(queries, 0)
-    i = torch.arange(start, start + q_len)[:, None]
+    i = torch.arange(start, start + n_queries)[:, None]
     if queries == "all_last":
-        i = torch.full((q_len, 1), k_len - 1)
+        i = torch.full((n_queries, 1), n_keys - 1)
     if queries == "all_first":
-        i = torch.full((q_len, 1), k_len - q_len)
+        i = torch.full((n_queries, 1), n_keys - n_queries)
     if queries == "as_many_as_keys":
-        i = torch.arange(k_len)[:, None]
-    j = torch.arange(q_len if queries == "keys_cut" else k_len)[None, :]
+        i = torch.arange(n_keys)[:, None]
+    j = torch.arange(n_queries if queries == "keys_cut" else n_keys)[None, :]
     if queries == "keys_cut":
-        i = torch.arange(q_len)[:, None]
+        i = torch.arange(n_queries)[:, None]
     return {
         "right": lambda: j - i,
         "mirrored": lambda: i - j,
@@ -46,9 +46,9 @@ def _distances(q_len: int, k_len: int, queries: str, distance: str) -> Tensor:
 
 
 def shaw_wrongly(
-    q_len: int,
-    k_len: int,
-    max_dist: int,
+    n_queries: int,
+    n_keys: int,
+    max_distance: int,
     *,
     queries: str = "right",
     distance: str = "right",
@@ -56,7 +56,7 @@ def shaw_wrongly(
     result: str = "right",
 ) -> object:
     """The ids with any of the ways to go wrong; without a switch it is right."""
-    rel, m = _distances(q_len, k_len, queries, distance), max_dist
+    rel, m = _distances(n_queries, n_keys, queries, distance), max_distance
     ids = {
         "right": lambda: rel.clamp(-m, m) + m,
         "none": lambda: rel + m,
@@ -82,8 +82,8 @@ def shaw_wrongly(
         "offset_one_more": lambda: rel.clamp(-m, m) + m + 1,
         "offset_one_less": lambda: rel.clamp(-m, m) + m - 1,
         "offset_2m": lambda: rel.clamp(-m, m) + 2 * m,
-        "offset_length": lambda: rel.clamp(-m, m) + k_len - 1,
-        "offset_k_len": lambda: rel.clamp(-m, m) + k_len,
+        "offset_length": lambda: rel.clamp(-m, m) + n_keys - 1,
+        "offset_n_keys": lambda: rel.clamp(-m, m) + n_keys,
         "offset_subtracted": lambda: rel.clamp(-m, m) - m,
         "negative_wrapped": lambda: rel.clamp(-m, m) % (2 * m + 1),
         "modulo": lambda: (rel + m) % (2 * m + 1),
@@ -101,7 +101,7 @@ def shaw_wrongly(
         "right": lambda: ids,
         "transposed": lambda: ids.T,
         "float": lambda: ids.float(),
-        "lower": lambda: ids.tril(k_len - q_len),
+        "lower": lambda: ids.tril(n_keys - n_queries),
         "lower_from_zero": lambda: ids.tril(),
         "one_hot": lambda: torch.nn.functional.one_hot(ids.clamp(0, 2 * m), 2 * m + 1),
         "flat": lambda: ids.flatten(),
@@ -122,10 +122,13 @@ def _one(key: str, name: str, sentence: str, *values: str) -> tuple[Mistake, ...
 
 
 LAST = (
-    "The queries are the last q_len of k_len positions: query i stands at k_len - q_len + i. The keys before are a"
-    " cache, what was read earlier."
+    "The queries are the last n_queries of n_keys positions: query i stands at n_keys - n_queries + i. The keys before"
+    " are a cache, what was read earlier."
 )
-MIDDLE = "Clip the distance to -m ... m, then add m: ids run from 0 to 2m, with m for the query itself."
+MIDDLE = (
+    "With m = max_distance, clip the distance to -m ... m, then add m: ids run from 0 to 2m, with m for the query"
+    " itself."
+)
 
 MISTAKES = (
     *_one(
@@ -243,7 +246,7 @@ MISTAKES = (
         f"The distances are clipped as they should be, but what you add to them is not m. {MIDDLE}",
         "offset_2m",
         "offset_length",
-        "offset_k_len",
+        "offset_n_keys",
         "offset_subtracted",
     ),
     *_one(
@@ -333,7 +336,7 @@ MISTAKES = (
     *_one(
         "queries",
         "queries_shifted",
-        f"Your queries stand before position 0: k_len - q_len has the wrong sign. {LAST}",
+        f"Your queries stand before position 0: n_keys - n_queries has the wrong sign. {LAST}",
         "negative",
     ),
     *_one(
@@ -346,21 +349,21 @@ MISTAKES = (
     *_one(
         "queries",
         "square",
-        "The result has a row for each key. It has a row for each of the q_len queries and a column for each of the"
-        " k_len keys.",
+        "The result has a row for each key. It has a row for each of the n_queries queries and a column for each of the"
+        " n_keys keys.",
         "as_many_as_keys",
     ),
     *_one(
         "queries",
         "square",
-        "The result has a column for each query. It has a row for each of the q_len queries and a column for each of"
-        " the k_len keys.",
+        "The result has a column for each query. It has a row for each of the n_queries queries and a column for each"
+        " of the n_keys keys.",
         "keys_cut",
     ),
     *_one(
         "result",
         "transposed",
-        "The result is transposed: rows are queries, columns are keys, (q_len, k_len).",
+        "The result is transposed: rows are queries, columns are keys, (n_queries, n_keys).",
         "transposed",
     ),
     *_one(
@@ -380,7 +383,7 @@ MISTAKES = (
     *_one(
         "result",
         "one_hot",
-        "You return a one-hot code of the ids. Return the ids themselves, (q_len, k_len): they index the rows of a"
+        "You return a one-hot code of the ids. Return the ids themselves, (n_queries, n_keys): they index the rows of a"
         " table.",
         "one_hot",
     ),
@@ -457,11 +460,11 @@ SYMPTOMS = (
 
 SHAW_INDEX = Exercise(
     name="relative.shaw_index",
-    reference=lambda q_len, k_len, max_dist: relative.shaw_index(q_len, k_len, max_dist),
-    alternatives=(lambda q_len, k_len, max_dist: relative.shaw_index(q_len, k_len, max_dist).int(),),
+    reference=lambda n_queries, n_keys, max_distance: relative.shaw_index(n_queries, n_keys, max_distance),
+    alternatives=(lambda n_queries, n_keys, max_distance: relative.shaw_index(n_queries, n_keys, max_distance).int(),),
     results=(Result("ids", ("query", "key")),),
     probes=tuple(
-        Probe(f"q_len = {q}, k_len = {k}, max_dist = {m}", lambda q=q, k=k, m=m: (q, k, m))
+        Probe(f"n_queries = {q}, n_keys = {k}, max_distance = {m}", lambda q=q, k=k, m=m: (q, k, m))
         for q, k, m in ((3, 3, 4), (5, 5, 2), (1, 4, 2), (2, 5, 8), (3, 7, 2), (4, 4, 1))
     ),
     mistakes=MISTAKES,

@@ -151,8 +151,8 @@ def t5_wrongly(
 # ---------------------------------------------------------------- the gallery
 NEAR = "exact = n // 2 distances have a bucket each, with n the buckets of one side"
 LOG = (
-    "From exact on, the bucket is exact + log(r / exact) / log(max_distance / exact) * (n - exact), cut to a whole"
-    " number, and at most n - 1."
+    "From exact = n // 2 on (e in the lesson), the bucket is exact + log(r / exact) / log(max_distance / exact)"
+    " * (n - exact), cut to a whole number, and at most n - 1."
 )
 SIGN = "rel is key minus query: negative for keys before the query, positive for keys after it."
 CAUSAL = "In a causal model the distance is -rel, and 0 for keys after the query, which a mask hides anyway."

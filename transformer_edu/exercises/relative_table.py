@@ -121,7 +121,7 @@ def table_wrongly(
 
 
 # ---------------------------------------------------------------- the gallery
-ORDER = "Row r stands for distance T - 1 - r: the first row for T - 1, the last for -(T - 1)."
+ORDER = "With T = length, row r stands for distance T - 1 - r: the first row for T - 1, the last for -(T - 1)."
 
 
 FREQUENT = {  # what may come together with another mistake
@@ -265,30 +265,30 @@ TABLE_MISTAKES = (
     *_exponent(
         "exponent_by_column",
         "The cosine has another frequency than the sine beside it: the exponent counts columns. Columns 2i and 2i + 1"
-        " are a pair and share the exponent 2i / d.",
+        " are a pair and share the exponent 2i / d_model.",
         "column",
     ),
     *_exponent(
         "exponent_by_column",
         "The exponent grows too fast, and the cosine has another frequency than the sine beside it: twice the column"
-        " over d. Columns 2i and 2i + 1 are a pair and share the exponent 2i / d.",
+        " over d_model. Columns 2i and 2i + 1 are a pair and share the exponent 2i / d_model.",
         "twice_column",
     ),
     *_exponent(
         "exponent_halved",
-        "Pair i has the frequency 10000^(-i/d) in your table (which is also what base 100 gives): the slow columns turn"
-        " too fast. It is 10000^(-2i/d).",
+        "Pair i has the frequency 10000^(-i/d_model) in your table (which is also what base 100 gives): the slow"
+        " columns turn too fast. It is 10000^(-2i/d_model).",
         "pair",
     ),
     *_exponent(
         "exponent_doubled",
-        "The exponent of pair i is 4i / d in your table: column numbers 0, 2, 4, ... are doubled once more. It is 2i /"
-        " d, which is the even column over d.",
+        "The exponent of pair i is 4i / d_model in your table: column numbers 0, 2, 4, ... are doubled once more. It is"
+        " 2i / d_model, the even column over d_model.",
         "double_pair",
     ),
     *_exponent(
         "frequencies_rise",
-        "The frequencies grow from pair to pair: the distance is multiplied by 10000^(2i/d). Divide by it.",
+        "The frequencies grow from pair to pair: the distance is multiplied by 10000^(2i/d_model). Divide by it.",
         "rising",
     ),
     *_exponent(
@@ -299,13 +299,13 @@ TABLE_MISTAKES = (
     ),
     *_exponent(
         "exponent_to_the_end",
-        "The exponents are stretched: divide 2i by d.",
+        "The exponents are stretched: divide 2i by d_model.",
         "to_the_end",
         "less_one",
     ),
     *_exponent(
         "one_frequency",
-        "All pairs turn equally fast: the frequency does not depend on the column. Divide by 10000^(2i/d).",
+        "All pairs turn equally fast: the frequency does not depend on the column. Divide by 10000^(2i/d_model).",
         "none",
     ),
     *_exponent(
@@ -315,13 +315,13 @@ TABLE_MISTAKES = (
     ),
     *_exponent(
         "exponent_not_divided",
-        "The exponent of pair i is 2i in your table and not 2i / d: from the second pair on nothing moves.",
+        "The exponent of pair i is 2i in your table and not 2i / d_model: from the second pair on nothing moves.",
         "whole",
     ),
     *_exponent(
         "multiplied_not_raised",
-        "The base 10000 is multiplied by 2i / d instead of raised to that power: for the first pair you divide by 0,"
-        " which gives nan. It is 10000 ** (2i / d).",
+        "The base 10000 is multiplied by 2i / d_model instead of raised to that power: for the first pair you divide by"
+        " 0, which gives nan. It is 10000 ** (2i / d_model).",
         "product",
     ),
     *each(
@@ -381,7 +381,7 @@ TABLE_MISTAKES = (
     ),
     Mistake(
         "transposed",
-        "The table is transposed: a row for each distance, a column for each feature, (2T - 1, d).",
+        "The table is transposed: a row for each distance, a column for each feature, (2T - 1, d_model).",
         switches={"result": "transposed"},
     ),
     Mistake(
@@ -401,12 +401,13 @@ TABLE_MISTAKES = (
     ),
     Mistake(
         "half_the_columns",
-        "Your table has d / 2 columns, the sines alone. Each angle gives two columns, its sine and its cosine.",
+        "Your table has d_model / 2 columns, the sines alone. Each angle gives two columns, its sine and its cosine.",
         switches={"result": "half"},
     ),
     Mistake(
         "square_built",
-        "You return a row for each pair of query and key, (T, T, d). The table holds each distance once: (2T - 1, d).",
+        "You return a row for each pair of query and key, (T, T, d_model). The table holds each distance once:"
+        " (2T - 1, d_model).",
         switches={"result": "square"},
     ),
 )
@@ -483,13 +484,13 @@ SYMPTOMS = (
     Symptom(
         "frequencies_wrong",
         "The first pair of columns is right, so the distances are, but later pairs are not: something is wrong with the"
-        " frequencies. Pair i turns by 1 / 10000^(2i/d) per step.",
+        " frequencies. Pair i turns by 1 / 10000^(2i/d_model) per step.",
         lambda seen: _right_where(seen, "first pair"),
     ),
     Symptom(
         "number_of_columns",
-        "The number of columns is not right: there are d / 2 frequencies, and each gives two columns, a sine and a"
-        " cosine, which makes d.",
+        "The number of columns is not right: there are d_model / 2 frequencies, and each gives two columns, a sine and"
+        " a cosine, which makes d_model.",
         lambda seen: _wrong_size(seen, 1),
     ),
     Symptom(
@@ -512,10 +513,11 @@ SYMPTOMS = (
 
 RELATIVE_TABLE = Exercise(
     name="relative.relative_table",
-    reference=lambda t, d: relative.relative_table(t, d),
+    reference=lambda length, d_model: relative.relative_table(length, d_model),
     results=(Result("table", ("row", "column")),),
     probes=tuple(
-        Probe(f"t = {t}, d = {d}", lambda t=t, d=d: (t, d), edge=t == 1) for t, d in ((3, 4), (1, 4), (4, 8), (2, 6))
+        Probe(f"length = {t}, d_model = {d}", lambda t=t, d=d: (t, d), edge=t == 1)
+        for t, d in ((3, 4), (1, 4), (4, 8), (2, 6))
     ),
     mistakes=TABLE_MISTAKES,
     compound=table_wrongly,
