@@ -514,7 +514,7 @@ class InPieces(Exercise):
     """An exercise about a function that is called again and again, each time with what it returned the last time."""
 
     def observed(self, fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome:
-        """What comes of all calls: the outputs side by side, and that there was a cache."""
+        """What comes of all calls: the outputs side by side, or what was returned where it is no (output, cache)."""
         return super().observed(_in_pieces(fn), probe, budget)
 
 
@@ -528,13 +528,17 @@ def _in_pieces(fn: Callable) -> Callable:
                 return result
             output, cache = result
             if not isinstance(output, Tensor):
-                return [output, "returned"]
+                return [None, cache] if isinstance(cache, Tensor) else output  # see `_exchanged`
             outputs.append(output)
             at += n
         fits = len({(x.dim(), x.dtype, *x.shape[:2], *x.shape[3:]) for x in outputs}) == 1 and outputs[0].dim() > 2
-        return [torch.cat(outputs, 2) if fits else outputs[-1], "returned"]
+        return torch.cat(outputs, 2) if fits else outputs[-1]
 
     return run
+
+
+def _exchanged(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and value[0] is None and isinstance(value[1], Tensor)
 
 
 def turn(x: Tensor, positions: Tensor) -> Tensor:
@@ -557,7 +561,7 @@ def _attend_probe(sizes: list[int], b: int, h: int, d: int) -> Probe:
 ATTEND_STEP = InPieces(
     name="decoding.attend_step",
     reference=decoding.attend_step,
-    results=(Result("output", ("batch", "head", "token", "column")), Result("cache")),
+    results=(Result("output", ("batch", "head", "token", "column")),),
     probes=(
         _attend_probe([3], 2, 3, 4),
         _attend_probe([1, 1], 2, 3, 4),
@@ -571,6 +575,11 @@ ATTEND_STEP = InPieces(
     compound=attend_wrongly,
     symptoms=(
         NOTHING,
+        Symptom(
+            "exchanged",
+            "You return the cache first and then the output: (output, cache).",
+            lambda seen: all(_exchanged(given.value) for _, _, given in seen),
+        ),
         Symptom(
             "wrong_in_several_calls",
             f"All tokens at once are right; in several calls they are not. {POSITION} {GROWS} {MASK}",
