@@ -588,8 +588,10 @@ FREQUENT = {  # what may come together with another mistake
     *("start_counted", "stop_not_counted", "always_mean", "other_penalty", "start_in_result", "stop_missing"),
     *("probability_returned", "negative_score", "score_not_divided", "no_score", "exchanged", "probabilities_added"),
 }
-NARROW = {"first_end_wins", "best_end_wins", "stops_at_beam_ends", "stops_when_ahead", "ended_forgotten"}
-NARROW |= {"ended_never_kept", "cut_ones_ignored", "cut_only_if_none_ended", "parents_mixed_up"}
+NARROW = {  # what does something else where an ended hypothesis uses up a place
+    *("first_end_wins", "best_end_wins", "stops_at_beam_ends", "stops_when_ahead", "ended_forgotten"),
+    *("ended_never_kept", "cut_ones_ignored", "cut_only_if_none_ended", "parents_mixed_up"),
+}
 BEAM_MISTAKES = (
     *(dataclasses.replace(mistake, alone=mistake.name not in FREQUENT) for mistake in EVERY),
     *(

@@ -11,9 +11,18 @@ from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .outcome import same_outcome
 from .symptoms import CHANGES_INPUT, KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen
 
-FILLS = {"minus_inf": -torch.inf, "zero": 0.0, "tiny": 1e-10, "minus_1e4": -1e4, "minus_1e9": -1e9, "minus_1e10": -1e10}
-FILLS |= {"lowest": torch.finfo(torch.float32).min, "nan": torch.nan, "inf": torch.inf, "minus_100": -100.0}
-FILLS |= {"minus_1": -1.0, "minus_1e8": -1e8, "minus_1e5": -1e5, "minus_1e6": -1e6}
+LARGE = {
+    "minus_100": -100.0,
+    "minus_1e4": -1e4,
+    "minus_1e5": -1e5,
+    "minus_1e6": -1e6,
+    "minus_1e8": -1e8,
+    "minus_1e9": -1e9,
+    "minus_1e10": -1e10,
+    "lowest": torch.finfo(torch.float32).min,
+}
+OTHER = {"minus_inf": -torch.inf, "zero": 0.0, "tiny": 1e-10, "minus_1": -1.0, "nan": torch.nan, "inf": torch.inf}
+FILLS = LARGE | OTHER
 
 
 # ---------------------------------------------------------------- what both filters share
@@ -68,14 +77,7 @@ def _fill_mistakes(*, drops: str) -> tuple:
             "fill",
             "large_for_minus_inf",
             f"{drops} become a large negative number in yours: write -inf (-torch.inf), which is below every logit.",
-            "minus_100",
-            "minus_1e4",
-            "minus_1e5",
-            "minus_1e6",
-            "minus_1e8",
-            "minus_1e9",
-            "minus_1e10",
-            "lowest",
+            *LARGE,
         ),
         *one("fill", "wrong_fill", f"{drops} become -1 in yours: write -inf.", "minus_1"),
         *one(
