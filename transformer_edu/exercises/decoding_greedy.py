@@ -26,6 +26,8 @@ def _fed(prompt: Tensor, new: list[Tensor], feeds: str) -> Tensor:
         "prompt_and_last": lambda: torch.cat([prompt, ids[:, -1:]], 1) if new else prompt,
         "new": lambda: ids[:, prompt.shape[1] :] if new else prompt,
         "in_front": lambda: torch.cat([*(token[:, None] for token in reversed(new)), prompt], 1),
+        "without_first": lambda: ids[:, 1:] if new else prompt,
+        "never_first": lambda: ids[:, 1:] if ids.shape[1] > 1 else ids,
         "window": lambda: ids[:, -prompt.shape[1] :],
     }[feeds]()
 
@@ -36,6 +38,7 @@ def _read_off(logits: Tensor, length: int, reads: str) -> Tensor:
         "last": lambda: logits[:, -1],
         "first": lambda: logits[:, 0],
         "second_last": lambda: logits[:, -2],
+        "one_before": lambda: logits[:, max(logits.shape[1] - 2, 0)],
         "prompt_end": lambda: logits[:, length - 1],
         "first_new": lambda: logits[:, min(length, logits.shape[1] - 1)],
         "count": lambda: logits[:, logits.shape[1] - length],
@@ -382,6 +385,13 @@ GREEDY_MISTAKES = (
         "prompt_and_last",
     ),
     *one("feeds", "new_tokens_in_front", f"New tokens are put in front of the old ones. {GROWS}", "in_front"),
+    *one(
+        "feeds",
+        "first_token_dropped",
+        f"step is not given the first token of the prompt. {GROWS}",
+        "without_first",
+        "never_first",
+    ),
     *one("feeds", "window", f"step is given as many tokens as the prompt has, the last ones. {GROWS}", "window"),
     Mistake(
         "same_logits_each_time",
@@ -391,7 +401,13 @@ GREEDY_MISTAKES = (
     ),
     *one("reads", "first_position", f"You read the logits of position 0, [:, 0]. {LAST}", "first"),
     *one("reads", "first_new_position", f"You always read the logits of the first new token. {LAST}", "first_new"),
-    *one("reads", "wrong_position", f"You read the logits one position before the last. {LAST}", "second_last"),
+    *one(
+        "reads",
+        "wrong_position",
+        f"You read the logits one position before the last. {LAST}",
+        "second_last",
+        "one_before",
+    ),
     *one(
         "reads",
         "wrong_position",
