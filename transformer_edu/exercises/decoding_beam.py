@@ -432,13 +432,14 @@ EVERY = (
     *one(
         "feeds",
         "prefix_not_fed",
-        "step is given the start alone, in every step: it needs the start and all tokens so far.",
+        "The function step is given the start alone, in every step: it needs the start and all tokens so far.",
         "first_step",
     ),
     *one(
         "norm",
         "alpha_ignored",
-        f"alpha has no effect: divide the sum by n ** alpha. Sums favour short hypotheses, because {NEGATIVE}.",
+        "The exponent alpha has no effect: divide the sum by n ** alpha. Sums favour short hypotheses, because"
+        f" {NEGATIVE}.",
         "none",
     ),
     *one(
@@ -786,7 +787,7 @@ BEAM_SEARCH = Exercise(
     reference=lambda step, start, stop, beam, most, alpha=0.0: decoding.beam_search(
         step, start, stop, beam, most, alpha
     ),
-    results=(Result("list of tokens"), Result("score")),
+    results=(Result("token list"), Result("score")),
     settled=_settled,
     probes=(
         _given(_shown(GREEDY_PATH), GREEDY_PATH, 1, 2, 0.0),

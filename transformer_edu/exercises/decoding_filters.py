@@ -344,7 +344,8 @@ TOP_K_MISTAKES = (
     *one(
         "scope",
         "order_taken_for_rank",
-        "argsort gives the places in the order of their logits, not the rank of each place. A second argsort turns the"
+        "One argsort gives the places in the order of their logits, not the rank of each place. A second argsort"
+        " turns the"
         " one into the other, or scatter writes to the places.",
         "one_argsort",
     ),

@@ -350,7 +350,7 @@ GREEDY_MISTAKES = (
     *one(
         "limit",
         "limit_counts_prompt",
-        "max_len is the number of new tokens. In yours it counts the prompt as well, so there are too few.",
+        "The limit max_len is the number of new tokens. In yours it counts the prompt as well, so there are too few.",
         "total",
     ),
     *one("limit", "limit_one_less", "You stop one token before max_len.", "one_less"),
@@ -372,7 +372,8 @@ GREEDY_MISTAKES = (
     *one(
         "feeds",
         "only_last_token_fed",
-        "step is given the newest token alone, and has forgotten everything before it (there is no cache here)."
+        "The function step is given the newest token alone, and has forgotten everything before it (there is no cache"
+        " here)."
         f" {GROWS}",
         "last_after_first",
         "last",
@@ -381,18 +382,23 @@ GREEDY_MISTAKES = (
     *one(
         "feeds",
         "only_newest_kept",
-        f"step is given the prompt and the newest token, without those in between. {GROWS}",
+        f"The function step is given the prompt and the newest token, without those in between. {GROWS}",
         "prompt_and_last",
     ),
     *one("feeds", "new_tokens_in_front", f"New tokens are put in front of the old ones. {GROWS}", "in_front"),
     *one(
         "feeds",
         "first_token_dropped",
-        f"step is not given the first token of the prompt. {GROWS}",
+        f"The function step is not given the first token of the prompt. {GROWS}",
         "without_first",
         "never_first",
     ),
-    *one("feeds", "window", f"step is given as many tokens as the prompt has, the last ones. {GROWS}", "window"),
+    *one(
+        "feeds",
+        "window",
+        f"The function step is given as many tokens as the prompt has, the last ones. {GROWS}",
+        "window",
+    ),
     Mistake(
         "same_logits_each_time",
         "Every step picks the token that follows the prompt, again and again: either new tokens are not added to what"
@@ -419,7 +425,7 @@ GREEDY_MISTAKES = (
     *one(
         "reads",
         "last_row_of_batch",
-        "logits[-1] is the last row of the batch, not the last position of each row: [:, -1].",
+        "Here logits[-1] is the last row of the batch, not the last position of each row: [:, -1].",
         "last_row",
     ),
     *one("picks", "smallest", "You pick the smallest logit: argmax, not argmin.", "smallest"),
