@@ -653,14 +653,20 @@ def test_the_line_beside_measured_times_only_names_them():
     assert picture.alt_text == "ms against tokens: 2 lines. From tokens 64 to 128: with a cache; without."
 
 
-def test_a_stored_picture_is_half_the_size_and_looks_the_same():
-    picture = plots.attention_map(some_weights(12, 13))
-    whole = io.BytesIO()
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.attention_map(some_weights(12, 13)),
+        lambda: plots.value_map(np.random.default_rng(0).normal(size=(12, 13))),
+    ],
+)
+def test_a_stored_picture_is_half_the_size_and_looks_the_same(draw):
+    picture, whole = draw(), io.BytesIO()
     with style():
         picture.figure.savefig(whole, format="png", dpi=DPI, bbox_inches="tight", pad_inches=0.06)
     assert len(picture.png()) < len(whole.getvalue()) / 2
     changed = np.abs(pixels(picture.png()) - pixels(whole.getvalue())).max(axis=-1)  # of 255
-    assert changed.mean() < 0.5 and (changed <= 4).mean() > 0.95
+    assert changed.max() <= 10 and changed.mean() < 3
 
 
 def test_the_line_beside_trained_weights_names_no_weight():
