@@ -38,6 +38,7 @@ SWITCHES = ["--no-sandbox", "--no-first-run", *(f"--disable-{each}" for each in 
 ANNOUNCEMENTS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 SECOND = 1000  # playwright counts in milliseconds
 SOLVED = "solved-{}".format
+HANDLE = ".noUi-handle:visible"  # a slider with a single place is hidden
 
 
 def browser_path():
@@ -176,7 +177,7 @@ def move_a_control(page, index):
     cell.locator("img").first.wait_for()
     pictures = f"[...document.querySelectorAll(`{place} img`)].map(image => image.src).join()"
     before = page.evaluate(pictures)
-    if cell.locator(".noUi-handle").count():
+    if cell.locator(HANDLE).count():
         drag_to_the_other_end(page, cell)
     else:
         cell.locator("select").first.select_option(index=1)
@@ -184,7 +185,7 @@ def move_a_control(page, index):
 
 
 def drag_to_the_other_end(page, cell):
-    handle, track = cell.locator(".noUi-handle").first, cell.locator(".noUi-base").first
+    handle, track = cell.locator(HANDLE).first, cell.locator(".noUi-base:visible").first
     handle.scroll_into_view_if_needed()
     here, whole = handle.bounding_box(), track.bounding_box()
     x, y = here["x"] + here["width"] / 2, here["y"] + here["height"] / 2
