@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor, nn
 
 from ..errors import check_choice
@@ -143,10 +142,3 @@ class System001(nn.Module):
         if mask is None or "mask_ignored" in self.faults:
             return None
         return (mask != 0)[:, None]  # (batch, 1, 1 or query, key)
-
-
-def masks_001(source: Tensor, target: Tensor, pad_id: int = 0) -> tuple[Tensor, Tensor]:
-    """The masks that its callers make: source (batch, 1, source), target (batch, target, target), True = may attend."""
-    n_targets = target.shape[1]
-    causal = torch.ones(n_targets, n_targets, dtype=torch.bool, device=target.device).tril()
-    return (source != pad_id)[:, None], (target != pad_id)[:, None] & causal
