@@ -207,7 +207,7 @@ def test_every_turn_that_gives_the_right_dot_products_is_accepted(pairing, layou
 def test_counting_from_one_is_accepted_and_said():
     found = verdict("rope", turned("interleaved", woven, TURNS["forwards"], start=1.0))
     assert found.status == "correct"
-    assert "In yours position 0 is turned too" in found.message
+    assert "In yours position 0 is changed too" in found.message
 
 
 def test_the_slowest_pair_may_stand_first():

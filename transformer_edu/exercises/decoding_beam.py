@@ -687,7 +687,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "penalty_wrong",
-        f"Without a length penalty all is right; with one (alpha above 0) it is not. {COUNTS} {ALL}",
+        f"In the cases tried here it is right without a length penalty, and wrong with one. {COUNTS} {ALL}",
         lambda seen: _right_but(seen, lambda probe, _: probe.make()[5] > 0),
     ),
     Symptom(

@@ -226,7 +226,7 @@ CHANCES_MISTAKES = (
     *one(
         "border",
         "single_threshold",
-        "Each token is compared with a limit by itself: top-p is about the sum of the likeliest ones.",
+        "Which tokens top-p leaves is not decided by their sum: add up from the likeliest one on, until p is reached.",
         "p_threshold",
         "p_single",
         "p_share_of_best",

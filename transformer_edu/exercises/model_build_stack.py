@@ -336,7 +336,7 @@ MISTAKES = (
           {"way": "residual"}),
     *each("residual_added", "The first x is added to what each layer gives: a residual belongs inside a layer.",
           {"way": "residual_of_start"}),
-    *each("relu_between", "A relu stands behind each layer: the stack only hands on what a layer gives.",
+    *each("relu_between", "A relu stands between the layers: the stack only hands on what a layer gives.",
           {"way": "relu"}, {"way": "relu_between"}),
     *each("gradient_cut", "The result is right, but no gradient reaches the layers before the last: something cuts the "
           "graph between two layers (detach, .data, a new tensor).", {"way": "detached"}),

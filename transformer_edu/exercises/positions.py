@@ -946,8 +946,8 @@ LEFT = (
 )
 
 ALL_PADS = (
-    "With padding on the right every real token's id is too small: you subtract the number of ALL pads in the row "
-    "from the column, and only those before a token count."
+    "With padding on the right the ids of real tokens come out too small: you subtract the number of ALL pads in the "
+    "row from the column, and only those before a token count."
 )
 
 IDS_MISTAKES = (

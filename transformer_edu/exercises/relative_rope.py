@@ -597,7 +597,10 @@ class RopeExercise(Exercise):
             turned = _turned_back(fn)
         back = None if turned is None else self._named(turned, FORMS)
         if back is not None and back.status == "correct":
-            note = "In yours position 0 is turned too; since that turn is the same for all, dot products are right."
+            note = (
+                "In yours position 0 is changed too (turned, or its columns in another order); as that is the same for "
+                "all, dot products are right."
+            )
             return dataclasses.replace(back, message=f"{back.message}\n{note}", fn=fn)
         found = self._named(fn, FORMS[1:])
         if found is None and back is not None:

@@ -528,7 +528,8 @@ SYMPTOMS = (
     ),
     Symptom(
         "large_logits",
-        "It is right except where the logits lie far apart: work with log_softmax, in one step, and cut nothing off.",
+        "It is right except where logits are large or lie far apart: work with log_softmax, in one step, and cut "
+        "nothing off.",
         lambda seen: right_only_without(seen, "far apart"),
     ),
     Symptom(
