@@ -225,7 +225,7 @@ def _answer(
 NEGATIVE = "log-probabilities are negative"
 COUNTS = "n is the number of new tokens, the stop included and the start not."
 ENDS = "A hypothesis that has written the stop is put aside with its score: it neither grows nor takes part any more."
-ALL = "The best is chosen at the end from all that have ended and from those that max_len cut off."
+ALL = "The best is chosen at the end from all that have ended and from those that max_length cut off."
 RETURNS = "Return (tokens without the start, with the stop; score)."
 POOL = "All continuations of all hypotheses compete for the `beam` places."
 GREEDY = (
@@ -358,7 +358,7 @@ EVERY = (
     *one(
         "ends",
         "ended_never_kept",
-        f"Hypotheses that write the stop are thrown away: only those that max_len cut off are left. {ALL}",
+        f"Hypotheses that write the stop are thrown away: only those that max_length cut off are left. {ALL}",
         "never",
     ),
     *one(
@@ -392,23 +392,25 @@ EVERY = (
     *one(
         "cut",
         "cut_ones_ignored",
-        f"Hypotheses that max_len cuts off do not count in yours, though they may be better than all that ended. {ALL}",
+        "Hypotheses that max_length cuts off do not count in yours, though they may be better than all that"
+        f" ended. {ALL}",
         "dropped",
     ),
     *one(
         "cut",
         "cut_only_if_none_ended",
-        "Hypotheses that max_len cuts off count in yours only where none has ended, though they may be better than all"
+        "Hypotheses that max_length cuts off count in yours only where none has ended, though they may be"
+        " better than all"
         f" that have. {ALL}",
         "if_none_ended",
     ),
-    *one("limit", "limit_one_less", "The search ends one token before max_len.", "one_less"),
-    *one("limit", "limit_one_more", "Hypotheses get max_len + 1 tokens.", "one_more"),
+    *one("limit", "limit_one_less", "The search ends one token before max_length.", "one_less"),
+    *one("limit", "limit_one_more", "Hypotheses get max_length + 1 tokens.", "one_more"),
     *one(
         "limit",
         "limit_missing",
         "Where no hypothesis ends, the search goes on without end: the model takes at most 24 tokens. Cut off at"
-        " max_len"
+        " max_length"
         " new tokens.",
         "none",
     ),
@@ -460,7 +462,7 @@ EVERY = (
     *one(
         "norm",
         "divided_by_limit",
-        f"Every sum is divided by max_len ** alpha, however long the hypothesis is. {COUNTS}",
+        f"Every sum is divided by max_length ** alpha, however long the hypothesis is. {COUNTS}",
         "limit",
     ),
     *one(
@@ -536,7 +538,8 @@ EVERY = (
     *one(
         "result",
         "stop_added",
-        "You put a stop behind what max_len cut off, which the model has not written. Those tokens are returned as they"
+        "You put a stop behind what max_length cut off, which the model has not written. Those tokens are"
+        " returned as they"
         " are.",
         "stop_added",
     ),
@@ -544,7 +547,7 @@ EVERY = (
     *one(
         "result",
         "filled_up",
-        "Your tokens are filled up with stops to the length max_len: they end with the first stop.",
+        "Your tokens are filled up with stops to the length max_length: they end with the first stop.",
         "filled",
     ),
     *one("result", "backwards", "Your tokens are in reverse order.", "backwards"),
@@ -698,7 +701,8 @@ SYMPTOMS = (
     ),
     Symptom(
         "cut_ones_wrong",
-        "Where the best hypothesis ends with the stop all is right; where it is one that max_len cuts off, it is not."
+        "Where the best hypothesis ends with the stop all is right; where it is one that max_length cuts off,"
+        " it is not."
         f" {ALL}",
         lambda seen: _right_but(seen, lambda probe, right: right.value[0][-1] != probe.make()[2]),
     ),
@@ -772,7 +776,7 @@ def _given(
     """A table of probabilities; where nothing else is said, 3 and 4 follow with 0.7 and 0.3."""
     step = table(chances, otherwise or NEVER, rest=-2000.0 if otherwise else -14.0)
     return Probe(
-        f"{says}; beam {beam}, max_len {most}, alpha {alpha:g}", lambda: (step, 1, 2, beam, most, alpha), edge=edge
+        f"{says}; beam {beam}, max_length {most}, alpha {alpha:g}", lambda: (step, 1, 2, beam, most, alpha), edge=edge
     )
 
 

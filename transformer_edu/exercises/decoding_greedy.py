@@ -182,7 +182,7 @@ def _cut(row: list[int], stop: int) -> list[int]:
 
 # ---------------------------------------------------------------- the gallery
 STOP = "A row keeps its stop, and behind it stands nothing but pad."
-ALL = "Decoding ends when every row has had its stop, in whichever step that was, or after max_len tokens."
+ALL = "Decoding ends when every row has had its stop, in whichever step that was, or after max_length tokens."
 RETURNS = "Return the new tokens alone, (batch, n)."
 LAST = "The logits at position j speak of the token behind j: the next token is read off the last position, [:, -1]."
 GROWS = "step is given all tokens so far, the prompt and every new one, in their order."
@@ -190,7 +190,7 @@ GROWS = "step is given all tokens so far, the prompt and every new one, in their
 GREEDY_MISTAKES = (
     Mistake(
         "goes_on_after_stop",
-        f"The stop is never looked at: rows go on behind it until max_len is reached. {STOP} {ALL}",
+        f"The stop is never looked at: rows go on behind it until max_length is reached. {STOP} {ALL}",
         switches={"ends": "never", "tail": "model"},
         alone=True,
     ),
@@ -212,7 +212,7 @@ GREEDY_MISTAKES = (
         "ends",
         "all_in_one_step",
         "You ask whether all rows write the stop in the same step. Rows end in different steps, so you run on to"
-        " max_len and the result has columns of padding at its end. Keep one bool for each row that remembers.",
+        " max_length and the result has columns of padding at its end. Keep one bool for each row that remembers.",
         "same_step",
     ),
     *one(
@@ -226,7 +226,7 @@ GREEDY_MISTAKES = (
     *one(
         "ends",
         "runs_to_the_limit",
-        "Your rows are right, but they always have max_len columns: stop as soon as every row has ended, so that the"
+        "Your rows are right, but they always have max_length columns: stop as soon as every row has ended, so that the"
         " longest row has no padding.",
         "never",
     ),
@@ -350,23 +350,24 @@ GREEDY_MISTAKES = (
     *one(
         "limit",
         "limit_counts_prompt",
-        "The limit max_len is the number of new tokens. In yours it counts the prompt as well, so there are too few.",
+        "The limit max_length is the number of new tokens. In yours it counts the prompt as well, so there are"
+        " too few.",
         "total",
     ),
-    *one("limit", "limit_one_less", "You stop one token before max_len.", "one_less"),
-    *one("limit", "limit_one_more", "You return max_len + 1 tokens where no row ends before.", "one_more"),
+    *one("limit", "limit_one_less", "You stop one token before max_length.", "one_less"),
+    *one("limit", "limit_one_more", "You return max_length + 1 tokens where no row ends before.", "one_more"),
     *one(
         "limit",
         "limit_missing",
         "Where a row never writes the stop, you go on without end: the model takes at most 24 tokens. Stop after"
-        " max_len"
+        " max_length"
         " new tokens.",
         "none",
     ),
     *one(
         "limit",
         "limit_plus_prompt",
-        "The length of the prompt is added to max_len, which counts new tokens.",
+        "The length of the prompt is added to max_length, which counts new tokens.",
         "plus_prompt",
     ),
     *one(
@@ -564,7 +565,10 @@ def _given(lines: dict[tuple[int, ...], str], most: int, *, stop: int = 2, pad: 
     step = Script(rows, stop)
     prompts = [list(prompt) for prompt in lines]
     wanted = [str(list(line[:most])) for _, line in rows]
-    says = f"prompt {prompts}, eos {stop}, pad {pad}, max_len {most}; the model goes on with {' and '.join(wanted)}"
+    says = (
+        f"prompt {prompts}, stop_id {stop}, pad_id {pad}, max_length {most};"
+        f" the model goes on with {' and '.join(wanted)}"
+    )
     return Probe(says, lambda: (step, torch.tensor(prompts), stop, pad, most), edge=edge)
 
 
