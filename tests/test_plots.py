@@ -692,6 +692,7 @@ def test_values_next_to_the_largest_do_not_move_the_line():
         ({"a": np.zeros((2, 3)), "b": np.zeros((3, 2))}, {}, "must have one shape, got a (2, 3), b (3, 2)"),
         ({}, {}, "values holds no table"),
         (np.zeros((2, 3)), {"rows": ["a"]}, "rows has 1 label, but shape (2, 3) (rows, columns) has 2 rows"),
+        (np.zeros((2, 3)), {"words": ("a",)}, "words must say what a row and what a column is, as in ('query', 'key')"),
     ],
 )
 def test_what_is_no_table_of_values_is_refused(values, options, text):
@@ -719,6 +720,8 @@ def test_the_line_beside_probabilities_names_the_likeliest_of_each_row():
     assert picture.alt_text == f"{text}. Likeliest: a → y 0.75, b → x 0.50."
     trained = plots.probability_map(table, ["a", "b"], ["x", "y", "z"], ("setting", "token"), title="t", exact=False)
     assert trained.alt_text == f"{text}."
+    even = plots.probability_map([[0.5, 0.5]], ["a"], ["x", "y"], ("setting", "token"))
+    assert even.alt_text == "Probabilities: 1 by 2 (setting, token). Likeliest: a → 2 tokens alike 0.50."
 
 
 @pytest.mark.parametrize(
@@ -728,6 +731,12 @@ def test_the_line_beside_probabilities_names_the_likeliest_of_each_row():
         ([[-0.5, 0.0]], {}, "probabilities must lie in 0..1, got -0.5 to 0"),
         ([0.5], {}, "probabilities must be one matrix of numbers, got shape (1,)"),
         ([[0.5, 0.5]], {"columns": ["a"]}, "columns has 1 label, but shape (1, 2) (rows, columns) has 2 columns"),
+        (
+            [[0.5, 0.5]],
+            {"words": "ab"},
+            "words must say what a row and what a column is, as in ('query', 'key'), got 'ab'",
+        ),
+        ([[0.5, 0.5]], {"words": ("a", 2)}, "as in ('query', 'key'), got ('a', 2)"),
     ],
 )
 def test_what_is_no_table_of_probabilities_is_refused(table, options, text):
@@ -910,6 +919,17 @@ def test_a_notebooks_own_style_neither_changes_a_picture_nor_is_changed_by_it():
 
 
 def test_only_maps_and_masks_can_be_filled_again():
+    likely = plots.probability_map(np.eye(2, 3), ["a", "b"], ["x", "y", "z"], ("setting", "token"))
+    likely.refill([[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]], "other")
+    assert np.array_equal(hatched(likely.axes[0]), [[True, False, False], [False, True, True]])
+    assert likely.axes[0].get_title() == "other"
+    assert likely.alt_text.startswith("Probabilities (other): 2 by 3 (setting, token), 3 of them never")
+    for wrong, text in (
+        (np.eye(3), "the picture has shape (2, 3), the probabilities (3, 3)"),
+        (2 * np.eye(2, 3), "0..1"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            likely.refill(wrong)
     picture = plots.mask_picture(some_mask(), QUERIES, KEYS)
     picture.refill(np.ones((4, 5), bool), "all")
     assert shown(picture.axes[0]).all() and not hatched(picture.axes[0]).any()

@@ -48,6 +48,7 @@ def all_viewers():
         "attention": viewers.attention_viewer(layers(), TOKENS, TOKENS),
         "mask": viewers.mask_viewer(kinds(), TOKENS),
         "weights": viewers.weights_viewer(torch.randn(5, 5), TOKENS, TOKENS),
+        "probabilities": viewers.weights_viewer(torch.randn(5, 5), TOKENS, TOKENS, words=("last token", "next token")),
     }
 
 
@@ -82,6 +83,21 @@ def test_a_list_of_layers_is_numbered_and_a_mapping_gives_each_layer_its_labels(
     pictures = cross.draw_all()
     assert [len(picture.axes[0].get_xticks()) for picture in pictures] == [4, 4, 5, 5]
     assert "6 of 16 cells are forbidden" in pictures[0].alt_text and "forbidden" not in pictures[2].alt_text
+
+
+def test_the_attention_viewer_calls_what_is_chosen_by_its_name():
+    steps = {1: weights(2, 4, 5), 50: weights(2, 4, 5, seed=1), 400: weights(1, 4, 5, seed=2)}
+    viewer = viewers.attention_viewer(steps, control="step")
+    assert [state["step"] for state in viewer.states()] == [1, 1, 50, 50, 400]
+    assert [picture.axes[0].get_title() for picture in viewer.draw_all()][1:3] == ["step 1, head 1", "step 50, head 0"]
+    assert repr(viewer).startswith("<Viewer: 5 pictures by step, head. Attention map (step 1, head 0)")
+    assert list(viewer.controls) == ["step", "head"]
+    slider = viewer.controls["step"]
+    assert (type(slider).__name__, slider.description) == ("SelectionSlider", "step")
+    slider.value = 400
+    assert "step 400, head 0" in viewer.widget.children[-1].value
+    named = viewers.attention_viewer({"rotary": weights(1, 4, 5)}, control="scheme")
+    assert named.first.axes[0].get_title() == "rotary, head 0"
 
 
 def test_the_mask_viewer_shows_padding_where_the_sentence_has_ended():
@@ -119,6 +135,25 @@ def test_a_query_with_nothing_to_attend_to_has_no_weight_at_any_temperature():
         assert shown(picture)[0].tolist() == [0.0, 0.25, 0.25, 0.25, 0.25]
 
 
+def test_scores_of_other_things_than_queries_and_keys_are_drawn_as_probabilities():
+    scores = torch.randn(4, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    mask = torch.ones(4, 5, dtype=torch.bool)
+    mask[1, 3] = mask[2] = False
+    options = {"mask": mask, "temperatures": [0.5, 2], "words": ("last token", "next token")}
+    viewer = viewers.weights_viewer(scores, TOKENS[:4], TOKENS, **options)
+    for temperature, picture in zip([0.5, 2], viewer.draw_all(), strict=True):
+        likely = torch.softmax(scores.masked_fill(~mask, -torch.inf) / temperature, dim=-1)
+        np.testing.assert_allclose(shown(picture), likely.nan_to_num(0.0))
+        (ax,) = picture.axes
+        assert (ax.get_ylabel(), ax.get_xlabel()) == ("last token", "next token")
+        assert "probability" in [text.get_text() for text in ax.texts]
+        start = (
+            f"Probabilities (temperature {temperature:g}): 4 by 5 (last token, next token), 6 of them never. Likeliest:"
+        )
+        assert picture.alt_text.startswith(start)
+    assert not re.search("query|quer|key|weight", repr(viewer), flags=re.I)
+
+
 @pytest.mark.parametrize(
     "make, text",
     [
@@ -129,6 +164,12 @@ def test_a_query_with_nothing_to_attend_to_has_no_weight_at_any_temperature():
         (lambda: viewers.attention_viewer({"a": weights(3, 4, 5) * 2}), "maps['a']: weights["),
         (lambda: viewers.attention_viewer({"a": weights(3, 4, 5)}, TOKENS), "queries has 5 labels"),
         (lambda: viewers.attention_viewer({}), "nothing to choose from for 'layer'"),
+        (
+            lambda: viewers.attention_viewer([weights(3, 4, 5)], control="head"),
+            "control must be a word for what maps names, such as 'step', and not 'head', got 'head'",
+        ),
+        (lambda: viewers.attention_viewer([weights(3, 4, 5)], control=""), "such as 'step', and not 'head', got ''"),
+        (lambda: viewers.attention_viewer([weights(3, 4, 5)], control=3), "such as 'step', and not 'head', got 3"),
         (lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(n, 3)}, TOKENS), "a mask is bool"),
         (
             lambda: viewers.mask_viewer({"a": lambda n, size: torch.ones(5, 5 + n // 3).bool()}, TOKENS),
@@ -139,6 +180,12 @@ def test_a_query_with_nothing_to_attend_to_has_no_weight_at_any_temperature():
             "temperatures must be positive",
         ),
         (lambda: viewers.weights_viewer(torch.ones(4, 5), TOKENS), "queries has 5 labels"),
+        (lambda: viewers.weights_viewer(torch.ones(4, 5), TOKENS, words=("place", "token")), "queries has 5 labels"),
+        (
+            lambda: viewers.weights_viewer(torch.ones(4, 5), words=("token",)),
+            "words must say what a row and what a column is, as in ('query', 'key'), got ('token',)",
+        ),
+        (lambda: viewers.weights_viewer(torch.ones(4, 5), words="ab"), "as in ('query', 'key'), got 'ab'"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_before_a_control_is_touched(make, text):
@@ -215,6 +262,7 @@ def test_an_error_while_drawing_is_raised_and_shown_and_no_old_picture_stays():
         (lambda: viewers.attention_viewer({"a": weights(6, 6, 6)}, list("abcdef"), list("ghijkl")), "head"),
         (lambda: viewers.mask_viewer({"causal": kinds()["causal"]}, list("abcdef")), "length"),
         (lambda: viewers.weights_viewer(torch.randn(6, 6)), "temperature"),
+        (lambda: viewers.weights_viewer(torch.randn(6, 30), words=("last token", "next token")), "temperature"),
     ],
 )
 def test_a_change_takes_less_than_a_tenth_of_a_second(make, name):
@@ -231,12 +279,12 @@ def test_a_change_takes_less_than_a_tenth_of_a_second(make, name):
 # --- in the notebook ---
 
 
-@pytest.mark.parametrize("kind", ["attention", "mask", "weights"])
+@pytest.mark.parametrize("kind", ["attention", "mask", "weights", "probabilities"])
 def test_a_viewer_has_a_stable_text_its_first_picture_and_the_widget(kind):
     (a, metadata), (b, _) = (all_viewers()[kind]._repr_mimebundle_() for _ in range(2))
     assert set(a) == {"text/plain", "image/png", VIEW}
     assert a["text/plain"] != "" and "0x" not in a["text/plain"]
-    if kind != "weights":  # these scores are random
+    if kind not in ("weights", "probabilities"):  # these scores are random
         assert a["text/plain"] == b["text/plain"]
     assert a[VIEW]["model_id"] != b[VIEW]["model_id"]
     viewer = all_viewers()[kind]

@@ -209,17 +209,21 @@ def _viewer(plot: Callable, frame: Callable[..., _Frame], choices: Mapping[str, 
 
 
 def attention_viewer(
-    maps: Any, queries: Any = None, keys: Any = None, mask: Any = None, *, exact: bool = True
+    maps: Any, queries: Any = None, keys: Any = None, mask: Any = None, *, control: str = "layer", exact: bool = True
 ) -> Viewer:
     """One head of one layer at a time.
 
     maps  name -> weights (heads, query, key), or a list of them, one for each layer; leading axes of size 1
           are dropped, so what `record_attention` gives for one forward pass of one example fits as it is
     queries, keys, mask  as in `plots.attention_map`; each may also be a mapping from the same names
+    control  what the names name, where it is no layer: "step" for {1: weights, 50: weights}, taken during a training
     exact  False where the weights come from training, as in `plots.attention_map`
 
-    Raises ValueError, here and not at a touch of a control, for all that `plots.attention_map` refuses.
+    Raises ValueError, here and not at a touch of a control, for all that `plots.attention_map` refuses, and for a
+    control that is no word, or "head", which the other control is called.
     """
+    if not isinstance(control, str) or control in ("", "head"):
+        raise ValueError(f"control must be a word for what maps names, such as 'step', and not 'head', got {control!r}")
     named = isinstance(maps, Mapping)
     if not named and not isinstance(maps, Iterable):
         raise TypeError(f"maps must be a dict from names to weights, or a list of weights, got {maps!r}")
@@ -230,11 +234,12 @@ def attention_viewer(
     }
     allowed = {name: allowed_by(_of(mask, name), weights.shape) for name, weights in layers.items()}
 
-    def frame(layer: Any, head: int) -> _Frame:
-        title = f"{layer}, head {head}" if named else f"layer {layer}, head {head}"
+    def frame(head: int, **chosen: Any) -> _Frame:
+        layer = chosen[control]
+        title = f"{layer}, head {head}" if isinstance(layer, str) else f"{control} {layer}, head {head}"
         return _Frame(*labels[layer], (layers[layer][head], allowed[layer][head]), title)
 
-    choices = {"layer": list(layers), "head": lambda state: range(len(layers[state["layer"]]))}
+    choices = {control: list(layers), "head": lambda state: range(len(layers[state[control]]))}
     return _viewer(partial(plots.attention_map, exact=exact), frame, choices)
 
 
@@ -284,14 +289,18 @@ def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, que
 
 def weights_viewer(
     scores: Any, queries: Any = None, keys: Any = None, mask: Any = None,
-    temperatures: Sequence[float] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
+    temperatures: Sequence[float] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0), *,
+    words: tuple[str, str] | None = None,
 ) -> Viewer:  # fmt: skip
     """The weights softmax(scores / temperature), from nearly one key for each query to nearly all alike.
 
     scores  (query, key); minus infinity, and what the bool mask forbids, gets no weight
     temperatures  positive numbers; the viewer begins at the one nearest to 1
+    words  what a row is and what a column is, where they are no query and no key: ("last token", "next token").
+           Their labels are still `queries` and `keys`; what the softmax gives is drawn by `plots.probability_map`
 
-    Raises ValueError as `plots.attention_map` does, and for a temperature that is not positive.
+    Raises ValueError as `plots.attention_map` does, for a temperature that is not positive, and for words that are
+    not two.
     """
     scores = matrix_of("scores", scores, blocked=True)
     if not len(temperatures) or min(temperatures) <= 0:
@@ -301,10 +310,12 @@ def weights_viewer(
 
     def frame(temperature: float) -> _Frame:
         weights = _softmax(np.where(allowed, scores, -np.inf) / temperature)
-        return _Frame(*labels, (weights, allowed), f"temperature {temperature:g}")
+        arrays = (weights, allowed) if words is None else (weights,)
+        return _Frame(*labels, arrays, f"temperature {temperature:g}")
 
     start = min(temperatures, key=lambda temperature: abs(np.log(temperature)))
-    return _viewer(plots.attention_map, frame, {"temperature": list(temperatures)}, start={"temperature": start})
+    plot = plots.attention_map if words is None else partial(plots.probability_map, words=words)
+    return _viewer(plot, frame, {"temperature": list(temperatures)}, start={"temperature": start})
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

@@ -58,10 +58,12 @@ class Picture:
     def refill(self, *arrays: Any) -> Picture:
         """Show other arrays of the same shape under the same labels: several times faster than a new picture.
 
-        An attention map takes weights, mask and title; a mask picture takes mask and title.
+        An attention map takes weights, mask and title; a mask picture takes mask and title, a probability map
+        probabilities and title.
         """
         if self._fill is None:
-            raise TypeError("only an attention map or a mask picture can be filled again: draw a new picture")
+            kinds = "an attention map, a mask picture or a probability map"
+            raise TypeError(f"only {kinds} can be filled again: draw a new picture")
         with style():
             self.alt_text = self._fill(*arrays)
         return self

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .drawing import LETTER, WEIGHTS, Look, Panel, Step, colour_bar, lone_sheet, row_of_panels, side, signed, style
 from .picture import Picture
-from .values import label_lists, matrix_of, number, numbers, sentence, strongest
+from .values import label_lists, matrix_of, number, numbers, sentence, strongest, two_words
 
 
 def value_map(
@@ -32,9 +33,10 @@ def value_map(
     exact          False where the numbers come from training, and so differ a little from machine to machine: the
                    alt text then names no number
 
-    Raises ValueError for what is no matrix of such numbers, for matrices of different shapes, and for labels whose
-    number does not fit.
+    Raises ValueError for what is no matrix of such numbers, for matrices of different shapes, for labels whose number
+    does not fit, and for words that are not two.
     """
+    words = two_words(words)
     tables = values if isinstance(values, Mapping) else {title or "": values}
     tables = {str(name): matrix_of(str(name) or "values", table, blocked=True) for name, table in tables.items()}
     if not tables:
@@ -69,34 +71,51 @@ def probability_map(
     probabilities  (rows, columns), each from 0 to 1; a row need not sum to 1, as it may be a part of one
     rows, columns, words, exact  as in `value_map`
 
-    Raises ValueError for what is no matrix of numbers from 0 to 1, and for labels whose number does not fit.
+    Raises ValueError for what is no matrix of numbers from 0 to 1, for labels whose number does not fit, and for words
+    that are not two.
     """
-    table = matrix_of("probabilities", probabilities)
-    if table.min() < -1e-6 or table.max() > 1 + 1e-6:
-        raise ValueError(f"probabilities must lie in 0..1, got {table.min():g} to {table.max():g}: are these logits?")
-    labels, never = label_lists(table.shape, rows, columns, names=("rows", "columns")), table == 0
+    words = two_words(words)
+    table = _probabilities(probabilities)
+    labels = label_lists(table.shape, rows, columns, names=("rows", "columns"))
     with style():
         (panel,) = _alone(labels, WEIGHTS, words, "probability")
-        panel.fill(table, never, numbers(table, idle=never))
-        panel.title(title or "")
-    text = f"{len(table)} by {table.shape[1]} ({', '.join(words)}), {int(never.sum())} of them never"
-    text += f". Likeliest: {strongest(table, *labels)}" if exact else ""
-    return Picture([panel], sentence("Probabilities", title, text))
+    fill = partial(_fill_probabilities, panel, words=words, exact=exact)
+    return Picture([panel], fill=fill).refill(table, title)
 
 
-def _alone(labels: list[list[str]], look: Look, words: Sequence[str], measure: str = "value") -> list[Panel]:
+def _probabilities(value: Any) -> np.ndarray:
+    table = matrix_of("probabilities", value)
+    if table.min() < -1e-6 or table.max() > 1 + 1e-6:
+        raise ValueError(f"probabilities must lie in 0..1, got {table.min():g} to {table.max():g}: are these logits?")
+    return table
+
+
+def _fill_probabilities(
+    panel: Panel, probabilities: Any, title: str | None = None, *, words: tuple[str, str], exact: bool
+) -> str:
+    table = _probabilities(probabilities)
+    if table.shape != panel.hatched.shape:
+        raise ValueError(f"the picture has shape {panel.hatched.shape}, the probabilities {table.shape}")
+    never = table == 0
+    panel.fill(table, never, numbers(table, idle=never))
+    panel.title(title or "")
+    text = f"{len(table)} by {table.shape[1]} ({', '.join(words)})"
+    text += f", {int(never.sum())} of them never" if never.any() else ""
+    text += f". Likeliest: {strongest(table, panel.rows, panel.columns, words[1])}" if exact else ""
+    return sentence("Probabilities", title, text)
+
+
+def _alone(labels: list[list[str]], look: Look, words: tuple[str, str], measure: str = "value") -> list[Panel]:
     ax = lone_sheet(*labels, cell=side(*map(len, labels)), right=0.75)
-    panel = Panel(ax, *labels, look, words=tuple(words))
+    panel = Panel(ax, *labels, look, words=words)
     colour_bar(panel, measure)
     return [panel]
 
 
 def _beside(
-    tables: Mapping, labels: list[list[str]], look: Look, words: Sequence[str], title: str | None
+    tables: Mapping, labels: list[list[str]], look: Look, words: tuple[str, str], title: str | None
 ) -> list[Panel]:
-    steps = [
-        Step(name, table, *labels, look, tuple(words), left=i == 0) for i, (name, table) in enumerate(tables.items())
-    ]
+    steps = [Step(name, table, *labels, look, words, left=i == 0) for i, (name, table) in enumerate(tables.items())]
     cell = min(side(*map(len, labels)), 8.2 / (len(tables) * len(labels[1])))
     panels = row_of_panels(steps, cell, over=0.25 if title else 0.0, below=0.45)
     colour_bar(panels[-1], below=True)

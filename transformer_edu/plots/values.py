@@ -109,6 +109,13 @@ def label_lists(
     ]
 
 
+def two_words(words: Any) -> tuple[str, str]:
+    """What a row is, and what a column is; raises ValueError unless these are two words."""
+    if not isinstance(words, list | tuple) or len(words) != 2 or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"words must say what a row and what a column is, as in ('query', 'key'), got {words!r}")
+    return tuple(words)
+
+
 def _axes(names: tuple[str, str]) -> str:
     return "(query, key)" if names == ("queries", "keys") else f"({', '.join(names)})"
 
@@ -184,15 +191,17 @@ def sizes(rows: Sequence[str], columns: Sequence[str]) -> str:
     return f"{down} {'query' if down == 1 else 'queries'} by {across} {'key' if across == 1 else 'keys'}"
 
 
-def strongest(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], most: int = 12) -> str:
-    """The key that each query attends to most, with its weight."""
+def strongest(
+    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], word: str = "key", most: int = 12
+) -> str:
+    """The key that each query attends to most, with its weight; `word` is what a column is."""
     parts = []
     for query, row in zip(rows[:most], weights, strict=False):
         top = np.flatnonzero(row >= row.max() - 1e-4)
         if row.max() < 5e-3:
             parts.append(f"{query} \u2192 nothing")
         else:
-            what = columns[top[0]] if len(top) == 1 else f"{len(top)} keys alike"
+            what = columns[top[0]] if len(top) == 1 else f"{len(top)} {word}s alike"
             parts.append(f"{query} \u2192 {what} {number(float(row.max()))}")
     return ", ".join(parts) + (f" and {len(rows) - most} more" if len(rows) > most else "")
 
