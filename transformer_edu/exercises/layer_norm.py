@@ -13,21 +13,29 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import norms
-from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
+from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
 from .norm_parts import (
     COMMON,
     DIMENSIONS,
+    GAMMA_MISTAKES,
     HALF,
     about_axis,
     alone_wrong,
     dims,
+    divided,
     eps_misplaced,
+    eps_mistakes,
     finite_rows,
-    numbers,
+    form_mistakes,
+    formed,
+    gamma_in_a_product,
+    right_only_with,
     shaped,
+    small_numbers,
+    times_gamma,
     tokens,
+    under_the_root,
 )
-from .outcome import close
 from .symptoms import Seen
 
 __all__ = ["LAYER_NORM"]
@@ -83,58 +91,12 @@ def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keep
     }[spread]()
 
 
-def _divided(centred: Tensor, spread: Tensor, eps: float, root: str, place: str) -> Tensor:
-    """The numerator over the denominator."""
-    if place.startswith("fixed"):
-        eps = float(place.removeprefix("fixed_"))
-    if place == "numerator":
-        centred = centred + eps
-    inside = {
-        "outside": lambda: spread,
-        "root_outside": lambda: spread,
-        "missing": lambda: spread,
-        "numerator": lambda: spread,
-        "beside": lambda: spread,
-        "clamped": lambda: spread.clamp(min=eps),
-        "subtracted": lambda: spread - eps,
-        "squared": lambda: spread + eps**2,
-        "root": lambda: spread + eps**0.5,
-        "times": lambda: spread * eps,
-        "one_added": lambda: spread + 1,
-    }.get(place, lambda: spread + eps)()
-    below = {
-        "none": lambda: inside,
-        "twice": lambda: inside.sqrt().sqrt(),
-        "twice_late": lambda: (spread.sqrt() + eps).sqrt(),
-        "square": lambda: inside.square(),
-        "multiplied": lambda: 1 / inside.sqrt(),
-        "multiplied_by_variance": lambda: 1 / inside,
-    }.get(root, inside.sqrt)()
-    if place in ("outside", "twice"):
-        below = below + eps
-    if place == "root_outside":
-        below = below + eps**0.5
-    if place == "clamped_late":
-        below = spread.sqrt().clamp(min=eps)
-    if place == "clamped_length":
-        below = (spread * centred.shape[-1]).sqrt().clamp(min=eps) / centred.shape[-1] ** 0.5
-    normed = centred / below
-    return normed + eps if place == "beside" else normed
-
-
 def _scaled(normed: Tensor, gamma: Tensor, beta: Tensor, scale: str, shift: str) -> Tensor:
     """What gamma and beta do to the normalised token."""
-    gamma, beta = shaped(gamma, scale), shaped(beta, shift)
+    beta = shaped(beta, shift)
     if shift == "scaled":
-        return gamma * (normed + beta)
-    scaled = {
-        "missing": lambda: normed,
-        "before": lambda: normed,
-        "added": lambda: normed + gamma,
-        "dot_dropped": lambda: (normed * gamma).sum(-1),
-        "dot": lambda: (normed * gamma).sum(-1, keepdim=True),
-        "outer": lambda: normed[..., None] * gamma,
-    }.get(scale, lambda: normed * gamma)()
+        return shaped(gamma, scale) * (normed + beta)
+    scaled = times_gamma(normed, gamma, scale)
     return {
         "missing": lambda: scaled,
         "before": lambda: scaled,
@@ -181,24 +143,17 @@ def normalise(
         gamma *= 1.5
     centred = _centred(wide, mean, centre)
     measured = _spread(wide, centred, dims(x, spread_axis or axis), spread, kept in ("both", "mean_dropped"))
-    normed = _divided(mean if form == "mean_divided" else centred, measured, eps, root, place)
+    normed = divided(mean if form == "mean_divided" else centred, measured, eps, root, place)
     if form == "mean_divided":
         normed = wide - normed
     if form == "clipped":
         normed = normed.clamp(-1, 1)
     result = _scaled(normed, gamma, beta, scale, shift).to(x.dtype)
     return {
-        "input": lambda: x,
-        "residual": lambda: x + result,
-        "transposed": lambda: result.transpose(-2, -1),
         "statistics": lambda: (mean, measured),
         "spread": lambda: measured,
         "twice": lambda: F.layer_norm(result.float(), x.shape[-1:], None, None, eps).to(x.dtype),
-        "batch_axis": lambda: result[None],
-        "averaged": lambda: result.mean(-1),
-        "first_row": lambda: result[0],
-        "softmax": lambda: result.softmax(-1),
-    }.get(form, lambda: result)()
+    }.get(form, lambda: formed(x, result, form))()
 
 
 # ---------------------------------------------------------------- the gallery
@@ -207,7 +162,6 @@ DROPPED = (
     "error, or silently wrong numbers where there are as many tokens as columns. keepdim=True keeps the axis with "
     "size 1."
 )
-UNDER_THE_ROOT = "It belongs under the root, added to the variance: sqrt(variance + eps)"
 
 HALF_RIGHT = ("length", "first", "second", "all_but_last", "last_two", "everything")
 
@@ -464,93 +418,19 @@ ROOTS = (
     *each(
         "multiplied",
         "You multiply by the variance: divide by its root, sqrt(variance + eps).",
-        {"root": "multiplied_by_variance"},
+        {"root": "multiplied_without_root"},
     ),
 )
 
-EPS_UNUSED = (
-    "The argument eps does not enter: you use a number of your own in its place, or treat a spread of 0 as a special "
-    f"case. {UNDER_THE_ROOT}."
-)
-
-EPS = (
-    *each(
-        "eps_outside",
-        f"You add eps to the root and not under it. {UNDER_THE_ROOT}. The two differ where the variance is small.",
-        {"place": "outside"},
-        edge=True,
-    ),
-    *each(
-        "eps_missing",
-        f"You do not use eps, which keeps a token of equal numbers from 0 / 0, which is nan. {UNDER_THE_ROOT}.",
-        {"place": "missing"},
-        edge=True,
-    ),
-    *each(
-        "eps_fixed",
-        EPS_UNUSED,
-        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1e-8", "fixed_1e-12"),
-        edge=True,
-    ),
-    *each(
-        "eps_as_minimum",
-        f"You use eps as the least value of the variance or of its root (clamp, max). {UNDER_THE_ROOT}.",
-        *switch("place", "clamped", "clamped_late", "clamped_length"),
-        edge=True,
-    ),
-    *each(
-        "eps_default",
-        "Where eps is left out, yours is not 1e-5: give the argument that default.",
-        *switch("default", "1e-6", "1e-8", "1e-12", "1e-3", "0"),
-        edge=True,
-    ),
-    *each(
-        "eps_twice",
-        f"You add eps twice, under the root and after it. {UNDER_THE_ROOT}, and nowhere else.",
-        {"place": "twice"},
-        edge=True,
-    ),
-    *each(
-        "eps_above",
-        f"You add eps to the numerator, x - mean, which prevents nothing. {UNDER_THE_ROOT}.",
-        {"place": "numerator"},
-        edge=True,
-    ),
-    *each(
-        "eps_beside",
-        "You add eps to the result of the division, which prevents nothing (are parentheses missing around the "
-        f"denominator?). {UNDER_THE_ROOT}.",
-        {"place": "beside"},
-        edge=True,
-    ),
-    *each(
-        "eps_subtracted",
-        f"You subtract eps from the variance. {UNDER_THE_ROOT}.",
-        {"place": "subtracted"},
-        edge=True,
-    ),
-    *each(
-        "eps_squared",
-        f"You add the square of eps. {UNDER_THE_ROOT}, as it is.",
-        {"place": "squared"},
-        edge=True,
-    ),
-    *each(
-        "eps_squared",
-        f"You add the root of eps. {UNDER_THE_ROOT}, as it is.",
-        {"place": "root"},
-        {"place": "root_outside"},
-    ),
-    *each(
-        "eps_multiplied",
-        f"You multiply the variance by eps. {UNDER_THE_ROOT}.",
-        {"place": "times"},
-    ),
-    *each(
-        "one_added",
-        "You add 1 to the variance in place of eps, so tokens come out too small.",
-        {"place": "one_added"},
-    ),
+EPS = eps_mistakes(
+    measured="variance",
+    differs="the variance is",
+    token="equal numbers",
+    above="the numerator, x - mean",
+    fixed="The argument eps does not enter: you use a number of your own in its place, or treat a spread of 0 as a "
+    "special case.",
+    fixed_at=("1e-5", "1e-6", "1e-8", "1e-12"),
+    default="1e-5",
 )
 
 VECTORS = "gamma and beta hold one number for each column, (d_model,)"
@@ -583,31 +463,9 @@ AFFINE = (
         "last.",
         {"shift": "scaled"},
     ),
-    *each(
-        "one_plus_gamma",
-        "You multiply by 1 + gamma, as some systems do whose gamma starts at 0. Here gamma starts at 1 and multiplies "
-        "as it is.",
-        {"scale": "one_plus"},
-    ),
-    *each("gamma_added", "You add gamma: it multiplies.", {"scale": "added"}),
     *each("beta_multiplied", "You multiply by beta: it is added.", {"shift": "multiplied"}),
-    *each("divided_by_gamma", "You divide by gamma: multiply by it.", {"scale": "inverse"}),
     *each("beta_subtracted", "You subtract beta: add it.", {"shift": "minus"}),
-    *each(
-        "one_gamma_for_all",
-        f"You multiply all columns by one and the same number, the first of gamma: {VECTORS}.",
-        {"scale": "first"},
-    ),
-    *each(
-        "one_gamma_for_all",
-        f"You multiply all columns by one and the same number, the mean of gamma: {VECTORS}.",
-        {"scale": "mean"},
-    ),
-    *each(
-        "one_gamma_for_all",
-        f"You multiply all columns by one and the same number, the sum of gamma: {VECTORS}.",
-        {"scale": "sum"},
-    ),
+    *GAMMA_MISTAKES,
     *each(
         "one_beta_for_all",
         f"You add one and the same number to all columns, the first of beta: {VECTORS}.",
@@ -642,12 +500,6 @@ AFFINE = (
         {"scale": "rows", "shift": "rows"},
     ),
     *each(
-        "gamma_along_tokens",
-        "You give gamma a new last axis, so that it lies along the tokens: it holds one number for each column, "
-        "(d_model,), and broadcasts as it is.",
-        {"scale": "rows"},
-    ),
-    *each(
         "beta_along_tokens",
         "You give beta a new last axis, so that it lies along the tokens: it holds one number for each column, "
         "(d_model,), and broadcasts as it is.",
@@ -671,44 +523,15 @@ AFFINE = (
         "whatever they are: normalise first, then multiply and add.",
         {"scale": "before", "shift": "before"},
     ),
-    *each("gamma_squared", "You multiply by gamma twice.", {"scale": "squared"}),
-    *each("gamma_sign_lost", "You multiply by the absolute value of gamma: it may be negative.", {"scale": "absolute"}),
-    *each(
-        "gamma_squeezed",
-        "You multiply by the softmax of gamma: gamma multiplies as it is.",
-        {"scale": "softmax"},
-    ),
-    *each(
-        "gamma_squeezed",
-        "You multiply by the sigmoid of gamma: gamma multiplies as it is.",
-        {"scale": "sigmoid"},
-    ),
-    *each(
-        "gamma_in_a_product",
-        "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
-        "gamma multiplies each column by itself, with *.",
-        {"scale": "dot"},
-        {"scale": "dot_dropped"},
-        {"scale": "dot", "shift": "missing"},
-        {"scale": "dot_dropped", "shift": "missing"},
-    ),
-    *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
+    *gamma_in_a_product({"shift": "missing"}),
 )
 
 FORMS = (
-    *each("input_returned", "You return x as it came.", {"form": "input"}, alone=True),
-    *each(
-        "residual_added",
-        "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
-        {"form": "residual"},
-    ),
+    *form_mistakes("layer norm"),
     *each(
         "normalised_again",
         "You normalise once more after gamma and beta, which undoes them.",
         {"form": "twice"},
-    ),
-    *each(
-        "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
     ),
     *each(
         "statistics_returned",
@@ -717,25 +540,11 @@ FORMS = (
         alone=True,
     ),
     *each("statistics_returned", "You return the variance: return the normalised x.", {"form": "spread"}, alone=True),
-    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}, alone=True),
-    *each(
-        "first_row_alone",
-        "You return the first row or sequence alone: all are asked for.",
-        {"form": "first_row"},
-        alone=True,
-    ),
-    *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
-    *each("softmax_after", "You apply a softmax at the end: layer norm has none.", {"form": "softmax"}),
     *each(
         "changes_x",
         "The caller's x is changed: an operation in place (x -= mean, sub_) works on it. In a layer the residual still "
         "needs the x that came. Write x = x - mean, which makes a new tensor.",
         {"inputs": "x_changed"},
-    ),
-    *each(
-        "changes_gamma",
-        "The caller's gamma is changed: an operation in place (*=, mul_) works on it.",
-        {"inputs": "gamma_changed"},
     ),
     *each(
         "statistics_in_half",
@@ -782,18 +591,6 @@ def _variances_off(seen: Seen) -> bool:
     )
 
 
-def _affine_off(seen: Seen) -> bool:
-    """Right where gamma is 1 and beta 0, finite and wrong where they are anything else."""
-    plain = [(e, g) for p, e, g in seen if not p.edge and PLAIN in p.says]
-    other = [(e, g) for p, e, g in seen if not p.edge and PLAIN not in p.says]
-    tensors = all(isinstance(g.value, Tensor) and g.value.shape == e.value.shape for e, g in (*plain, *other))
-    return (
-        tensors
-        and all(close(e.value, g.value).all() and not g.changed for e, g in plain)
-        and not any(close(e.value, g.value).all() for e, g in other)
-    )
-
-
 def _parameters(width: int, plain: bool) -> tuple[Tensor, Tensor]:
     if plain:
         return torch.ones(width), torch.zeros(width)
@@ -810,10 +607,6 @@ def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e
         return (x, *_parameters(x.shape[-1], plain), eps)
 
     return make
-
-
-def _without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
-    return lambda: make()[:-1]
 
 
 LARGE_MEAN = "numbers around 60000"
@@ -840,12 +633,7 @@ LAYER_NORM = Exercise(
             _given(lambda: torch.tensor([[[3.0] * 4, [0.0] * 4]])),
             edge=True,
         ),
-        Probe("x of shape (2, 4), numbers around 0.001", _given(lambda: numbers(2, 4, seed=7) * 1e-3), edge=True),
-        Probe(
-            "x of shape (2, 4), numbers around 0.001, eps left out",
-            _without_eps(_given(lambda: numbers(2, 4, seed=8) * 1e-3)),
-            edge=True,
-        ),
+        *small_numbers(_given),
         Probe(
             f"x = [[60000, 60100, 59900, 60203]], {LARGE_MEAN}",
             _given(lambda: torch.tensor([[60000.0, 60100.0, 59900.0, 60203.0]])),
@@ -876,14 +664,14 @@ LAYER_NORM = Exercise(
         Symptom(
             "eps_misplaced",
             "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a "
-            f"variance as small as eps. {UNDER_THE_ROOT}.",
+            f"variance as small as eps. {under_the_root('variance')}.",
             eps_misplaced,
         ),
         Symptom(
             "gamma_and_beta_misused",
             "With gamma all 1 and beta all 0 your numbers are right, with others they are not: what you do with gamma "
             "and beta is wrong. Each column is multiplied by its gamma, then its beta is added.",
-            _affine_off,
+            lambda seen: right_only_with(seen, PLAIN),
         ),
         Symptom(
             "mean_not_zero",

@@ -1,30 +1,38 @@
-"""What the galleries of layer norm and RMS norm share: probes' numbers, the axes of a statistic, and symptoms."""
+"""What the galleries of layer norm and RMS norm share: axes, fraction and eps, gamma, probes, symptoms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from .attention_symptoms import NUMPY, not_finite, right_on_core
-from .exercise import Probe, Symptom
-from .outcome import Outcome, same_outcome
+from .exercise import Mistake, Probe, Symptom, each, switch
+from .outcome import Outcome, close, same_outcome
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 __all__ = [
     "COMMON",
     "DIMENSIONS",
+    "GAMMA_MISTAKES",
+    "HALF",
     "about_axis",
     "alone_wrong",
     "dims",
+    "divided",
     "eps_misplaced",
+    "eps_mistakes",
     "finite_rows",
-    "numbers",
-    "rounded",
+    "form_mistakes",
+    "formed",
+    "gamma_in_a_product",
+    "right_only_with",
     "shaped",
+    "small_numbers",
+    "times_gamma",
     "tokens",
-    "wrong_on",
+    "under_the_root",
 ]
 
 HALF = "in float16"
@@ -83,6 +91,123 @@ def about_axis(what: str, axis: str) -> str:
     return f"{what} over {DIMENSIONS[axis][1]}. A token is normalised by itself: over the last axis, dim=-1."
 
 
+# ---------------------------------------------------------------- the fraction
+def divided(above: Tensor, measured: Tensor, eps: float, root: str, place: str) -> Tensor:
+    """What is normalised over the root of what measures its size, with eps in any place."""
+    if place.startswith("fixed"):
+        eps = float(place.removeprefix("fixed_"))
+    if place == "numerator":
+        above = above + eps
+    inside = {
+        "outside": lambda: measured,
+        "root_outside": lambda: measured,
+        "missing": lambda: measured,
+        "numerator": lambda: measured,
+        "beside": lambda: measured,
+        "clamped": lambda: measured.clamp(min=eps),
+        "subtracted": lambda: measured - eps,
+        "squared": lambda: measured + eps**2,
+        "root": lambda: measured + eps**0.5,
+        "times": lambda: measured * eps,
+        "one_added": lambda: measured + 1,
+    }.get(place, lambda: measured + eps)()
+    below = {
+        "none": lambda: inside,
+        "twice": lambda: inside.sqrt().sqrt(),
+        "twice_late": lambda: (measured.sqrt() + eps).sqrt(),
+        "square": lambda: inside.square(),
+        "multiplied": lambda: 1 / inside.sqrt(),
+        "multiplied_without_root": lambda: 1 / inside,
+    }.get(root, inside.sqrt)()
+    if place in ("outside", "twice"):
+        below = below + eps
+    if place == "root_outside":
+        below = below + eps**0.5
+    if place == "clamped_late":
+        below = measured.sqrt().clamp(min=eps)
+    if place == "clamped_length":
+        below = (measured * above.shape[-1]).sqrt().clamp(min=eps) / above.shape[-1] ** 0.5
+    return above / below + (eps if place == "beside" else 0)
+
+
+def eps_mistakes(
+    *, measured: str, differs: str, token: str, above: str, fixed: str, fixed_at: Sequence[str], default: str
+) -> tuple[Mistake, ...]:
+    """The mistakes with eps, where `measured` is what it is added to, and `default` its default."""
+    under = under_the_root(measured)
+    return (
+        *each(
+            "eps_outside",
+            f"You add eps to the root and not under it. {under}. The two differ where {differs} small.",
+            {"place": "outside"},
+            edge=True,
+        ),
+        *each(
+            "eps_missing",
+            f"You do not use eps, which keeps a token of {token} from 0 / 0, which is nan. {under}.",
+            {"place": "missing"},
+            edge=True,
+        ),
+        *each("eps_fixed", f"{fixed} {under}.", *switch("place", *(f"fixed_{x}" for x in fixed_at)), edge=True),
+        *each(
+            "eps_as_minimum",
+            f"You use eps as the least value of the {measured} or of its root (clamp, max). {under}.",
+            *switch("place", "clamped", "clamped_late", "clamped_length"),
+            edge=True,
+        ),
+        *each(
+            "eps_default",
+            f"Where eps is left out, yours is not {default}: give the argument that default.",
+            *switch("default", *(x for x in ("1e-5", "1e-6", "1e-8", "1e-12", "1e-3", "0") if x != default)),
+            edge=True,
+        ),
+        *each(
+            "eps_twice",
+            f"You add eps twice, under the root and after it. {under}, and nowhere else.",
+            {"place": "twice"},
+            edge=True,
+        ),
+        *each(
+            "eps_above",
+            f"You add eps to {above}, which prevents nothing. {under}.",
+            {"place": "numerator"},
+            edge=True,
+        ),
+        *each(
+            "eps_beside",
+            "You add eps to the result of the division, which prevents nothing (are parentheses missing around the "
+            f"denominator?). {under}.",
+            {"place": "beside"},
+            edge=True,
+        ),
+        *each(
+            "eps_subtracted",
+            f"You subtract eps from the {measured}. {under}.",
+            {"place": "subtracted"},
+            edge=True,
+        ),
+        *each("eps_squared", f"You add the square of eps. {under}, as it is.", {"place": "squared"}, edge=True),
+        *each(
+            "eps_squared",
+            f"You add the root of eps. {under}, as it is.",
+            {"place": "root"},
+            {"place": "root_outside"},
+        ),
+        *each("eps_multiplied", f"You multiply the {measured} by eps. {under}.", {"place": "times"}),
+        *each(
+            "one_added",
+            f"You add 1 to the {measured} in place of eps, so tokens come out too small.",
+            {"place": "one_added"},
+        ),
+    )
+
+
+def under_the_root(measured: str) -> str:
+    """Where eps belongs."""
+    squares = {"variance": "variance", "mean square": "mean of squares"}[measured]
+    return f"It belongs under the root, added to the {measured}: sqrt({squares} + eps)"
+
+
 # ---------------------------------------------------------------- gamma and beta
 def shaped(parameter: Tensor, use: str) -> Tensor:
     """What a reader may make of gamma or beta."""
@@ -102,7 +227,140 @@ def shaped(parameter: Tensor, use: str) -> Tensor:
     }.get(use, lambda: parameter)()
 
 
+def times_gamma(normed: Tensor, gamma: Tensor, use: str) -> Tensor:
+    """What gamma does to the normalised token."""
+    weights = shaped(gamma, use)
+    return {
+        "missing": lambda: normed,
+        "before": lambda: normed,
+        "added": lambda: normed + weights,
+        "dot": lambda: (normed * weights).sum(-1, keepdim=True),
+        "dot_dropped": lambda: (normed * weights).sum(-1),
+    }.get(use, lambda: normed * weights)()
+
+
+GAMMA_MISTAKES = (
+    *each(
+        "one_plus_gamma",
+        "You multiply by 1 + gamma, as some systems do whose gamma starts at 0. Here gamma starts at 1 and multiplies "
+        "as it is.",
+        {"scale": "one_plus"},
+    ),
+    *each("gamma_added", "You add gamma: it multiplies.", {"scale": "added"}),
+    *each("divided_by_gamma", "You divide by gamma: multiply by it.", {"scale": "inverse"}),
+    *(
+        Mistake(
+            "one_gamma_for_all",
+            f"You multiply all columns by one and the same number, the {which} of gamma: it holds one number for each "
+            "column, (d_model,).",
+            switches={"scale": which},
+        )
+        for which in ("first", "mean", "sum")
+    ),
+    *each(
+        "gamma_along_tokens",
+        "You give gamma a new last axis, so that it lies along the tokens: it holds one number for each column, "
+        "(d_model,), and broadcasts as it is.",
+        {"scale": "rows"},
+    ),
+    *each("gamma_squared", "You multiply by gamma twice.", {"scale": "squared"}),
+    *each("gamma_sign_lost", "You multiply by the absolute value of gamma: it may be negative.", {"scale": "absolute"}),
+    *each("gamma_squeezed", "You multiply by the softmax of gamma: it multiplies as it is.", {"scale": "softmax"}),
+    *each("gamma_squeezed", "You multiply by the sigmoid of gamma: it multiplies as it is.", {"scale": "sigmoid"}),
+    *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
+)
+
+
+def gamma_in_a_product(*others: Mapping[str, str]) -> tuple[Mistake, ...]:
+    """A dot product with gamma; `others` are switches that may come with it."""
+    return each(
+        "gamma_in_a_product",
+        "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
+        "gamma multiplies each column by itself, with *.",
+        *({"scale": use, **other} for other in ({}, *others) for use in ("dot", "dot_dropped")),
+    )
+
+
+# ---------------------------------------------------------------- what is returned, and what becomes of the inputs
+def formed(x: Tensor, result: Tensor, form: str) -> Tensor:
+    """What a reader may return in place of the result."""
+    return {
+        "input": lambda: x,
+        "residual": lambda: x + result,
+        "transposed": lambda: result.transpose(-2, -1),
+        "averaged": lambda: result.mean(-1),
+        "first_row": lambda: result[0],
+        "softmax": lambda: result.softmax(-1),
+    }.get(form, lambda: result)()
+
+
+def form_mistakes(name: str) -> tuple[Mistake, ...]:
+    """Right numbers that are not what is returned; `name` is the norm's."""
+    return (
+        *each("input_returned", "You return x as it came.", {"form": "input"}, alone=True),
+        *each(
+            "residual_added",
+            "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
+            {"form": "residual"},
+        ),
+        *each(
+            "transposed",
+            "The last two axes of your result are exchanged: it has the shape of x.",
+            {"form": "transposed"},
+        ),
+        *each(
+            "averaged",
+            "You return the average of each token: every column is kept.",
+            {"form": "averaged"},
+            alone=True,
+        ),
+        *each(
+            "first_row_alone",
+            "You return the first row or sequence alone: all are asked for.",
+            {"form": "first_row"},
+            alone=True,
+        ),
+        *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
+        *each("softmax_after", f"You apply a softmax at the end: {name} has none.", {"form": "softmax"}),
+        *each(
+            "changes_gamma",
+            "The caller's gamma is changed: an operation in place (*=, mul_) works on it.",
+            {"inputs": "gamma_changed"},
+        ),
+    )
+
+
+# ---------------------------------------------------------------- probes
+def without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
+    """The arguments but the last, which is eps."""
+    return lambda: make()[:-1]
+
+
+def small_numbers(given: Callable[[Callable[[], Tensor]], Callable[[], tuple]]) -> tuple[Probe, ...]:
+    """Two probes on which eps matters; `given` makes the arguments of an x."""
+    return (
+        Probe("x of shape (2, 4), numbers around 0.001", given(lambda: numbers(2, 4, seed=7) * 1e-3), edge=True),
+        Probe(
+            "x of shape (2, 4), numbers around 0.001, eps left out",
+            without_eps(given(lambda: numbers(2, 4, seed=8) * 1e-3)),
+            edge=True,
+        ),
+    )
+
+
 # ---------------------------------------------------------------- symptoms
+def right_only_with(seen: Seen, plain: str) -> bool:
+    """Right on the ordinary probes whose description contains `plain`, of the right shape and wrong on all others."""
+    same = [(e, g) for p, e, g in seen if not p.edge and plain in p.says]
+    other = [(e, g) for p, e, g in seen if not p.edge and plain not in p.says]
+    tensors = all(isinstance(g.value, Tensor) and g.value.shape == e.value.shape for e, g in (*same, *other))
+    return (
+        tensors
+        and all(close(e.value, g.value).all() and not g.changed for e, g in same)
+        and not any(close(e.value, g.value).all() for e, g in other)
+    )
+
+
 def wrong_on(seen: Seen) -> list[tuple[Probe, Outcome, Outcome]]:
     """The probes on which the reader is wrong."""
     return [(p, e, g) for p, e, g in seen if not same_outcome(e, g)]

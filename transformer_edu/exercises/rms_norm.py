@@ -9,8 +9,26 @@ from torch import Tensor
 
 from .. import norms
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
-from .norm_parts import COMMON, DIMENSIONS, HALF, about_axis, dims, eps_misplaced, finite_rows, numbers, shaped, tokens
-from .outcome import close
+from .norm_parts import (
+    COMMON,
+    DIMENSIONS,
+    GAMMA_MISTAKES,
+    HALF,
+    about_axis,
+    dims,
+    divided,
+    eps_misplaced,
+    eps_mistakes,
+    finite_rows,
+    form_mistakes,
+    formed,
+    gamma_in_a_product,
+    right_only_with,
+    small_numbers,
+    times_gamma,
+    tokens,
+    under_the_root,
+)
 from .symptoms import Seen
 
 __all__ = ["RMS_NORM"]
@@ -45,41 +63,6 @@ def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool) -> Ten
     }[size]()
 
 
-def _divided(x: Tensor, size: Tensor, eps: float, root: str, place: str) -> Tensor:
-    if place.startswith("fixed"):
-        eps = float(place.removeprefix("fixed_"))
-    if place == "numerator":
-        x = x + eps
-    inside = {
-        "outside": lambda: size,
-        "root_outside": lambda: size,
-        "missing": lambda: size,
-        "numerator": lambda: size,
-        "beside": lambda: size,
-        "clamped": lambda: size.clamp(min=eps),
-        "subtracted": lambda: size - eps,
-        "squared": lambda: size + eps**2,
-        "root": lambda: size + eps**0.5,
-        "one_added": lambda: size + 1,
-    }.get(place, lambda: size + eps)()
-    below = {
-        "none": lambda: inside,
-        "twice": lambda: inside.sqrt().sqrt(),
-        "square": lambda: inside.square(),
-        "multiplied": lambda: 1 / inside.sqrt(),
-        "multiplied_by_square": lambda: 1 / inside,
-    }.get(root, inside.sqrt)()
-    if place in ("outside", "twice"):
-        below = below + eps
-    if place == "root_outside":
-        below = below + eps**0.5
-    if place == "clamped_late":
-        below = size.sqrt().clamp(min=eps)
-    if place == "clamped_length":
-        below = (size * x.shape[-1]).sqrt().clamp(min=eps) / x.shape[-1] ** 0.5
-    return x / below + (eps if place == "beside" else 0)
-
-
 def normalise(
     x: Tensor,
     gamma: Tensor,
@@ -112,37 +95,21 @@ def normalise(
         above = above.abs()
     if form == "square":
         above = above.square()
-    normed = _divided(above, measured, eps, root, place)
+    normed = divided(above, measured, eps, root, place)
     if inputs == "x_changed":
         x /= 2
     if inputs == "gamma_changed":
         gamma *= 1.5
     if form == "clipped":
         normed = normed.clamp(-1, 1)
-    weights = shaped(gamma, scale)
-    result = {
-        "missing": lambda: normed,
-        "before": lambda: normed,
-        "added": lambda: normed + weights,
-        "dot": lambda: (normed * weights).sum(-1, keepdim=True),
-        "dot_dropped": lambda: (normed * weights).sum(-1),
-    }.get(scale, lambda: normed * weights)()
-    result = result.to(x.dtype)
+    result = times_gamma(normed, gamma, scale).to(x.dtype)
     return {
-        "input": lambda: x,
-        "residual": lambda: x + result,
-        "transposed": lambda: result.transpose(-2, -1),
         "size": lambda: measured,
         "root_of_size": lambda: (measured + eps).sqrt(),
-        "averaged": lambda: result.mean(-1),
-        "first_row": lambda: result[0],
-        "softmax": lambda: result.softmax(-1),
-    }.get(form, lambda: result)()
+    }.get(form, lambda: formed(x, result, form))()
 
 
 # ---------------------------------------------------------------- the gallery
-UNDER_THE_ROOT = "It belongs under the root, added to the mean square: sqrt(mean of squares + eps)"
-
 RMS_MISTAKES = (
     *each(
         "mean_subtracted",
@@ -258,76 +225,17 @@ RMS_MISTAKES = (
     *each(
         "multiplied",
         "You multiply by the mean square: divide by its root.",
-        {"root": "multiplied_by_square"},
+        {"root": "multiplied_without_root"},
     ),
-    # eps
-    *each(
-        "eps_outside",
-        f"You add eps to the root and not under it. {UNDER_THE_ROOT}. The two differ where the numbers are small.",
-        {"place": "outside"},
-        edge=True,
-    ),
-    *each(
-        "eps_missing",
-        f"You do not use eps, which keeps a token of zeros from 0 / 0, which is nan. {UNDER_THE_ROOT}.",
-        {"place": "missing"},
-        edge=True,
-    ),
-    *each(
-        "eps_fixed",
-        "The argument eps does not enter: you use a number of your own in its place (or torch's, which takes its own "
-        f"where none is given), or treat a token of zeros as a special case. {UNDER_THE_ROOT}.",
-        *switch("place", "fixed_1e-5", "fixed_1e-6", "fixed_1.1920929e-7", "fixed_1e-8", "fixed_1e-12"),
-        edge=True,
-    ),
-    *each(
-        "eps_default",
-        "Where eps is left out, yours is not 1e-6: give the argument that default.",
-        *switch("default", "1e-5", "1e-8", "1e-12", "1e-3", "0"),
-        edge=True,
-    ),
-    *each(
-        "eps_as_minimum",
-        f"You use eps as the least value of the mean square or of its root (clamp, max). {UNDER_THE_ROOT}.",
-        *switch("place", "clamped", "clamped_late", "clamped_length"),
-        edge=True,
-    ),
-    *each(
-        "eps_twice",
-        f"You add eps twice, under the root and after it. {UNDER_THE_ROOT}, and nowhere else.",
-        {"place": "twice"},
-        edge=True,
-    ),
-    *each(
-        "eps_above",
-        f"You add eps to x, which prevents nothing. {UNDER_THE_ROOT}.",
-        {"place": "numerator"},
-        edge=True,
-    ),
-    *each(
-        "eps_beside",
-        "You add eps to the result of the division, which prevents nothing (are parentheses missing around the "
-        f"denominator?). {UNDER_THE_ROOT}.",
-        {"place": "beside"},
-        edge=True,
-    ),
-    *each(
-        "eps_subtracted",
-        f"You subtract eps from the mean square. {UNDER_THE_ROOT}.",
-        {"place": "subtracted"},
-        edge=True,
-    ),
-    *each("eps_squared", f"You add the square of eps. {UNDER_THE_ROOT}, as it is.", {"place": "squared"}, edge=True),
-    *each(
-        "eps_squared",
-        f"You add the root of eps. {UNDER_THE_ROOT}, as it is.",
-        {"place": "root"},
-        {"place": "root_outside"},
-    ),
-    *each(
-        "one_added",
-        "You add 1 to the mean square in place of eps, so tokens come out too small.",
-        {"place": "one_added"},
+    *eps_mistakes(
+        measured="mean square",
+        differs="the numbers are",
+        token="zeros",
+        above="x",
+        fixed="The argument eps does not enter: you use a number of your own in its place (or torch's, which takes its "
+        "own where none is given), or treat a token of zeros as a special case.",
+        fixed_at=("1e-5", "1e-6", "1.1920929e-7", "1e-8", "1e-12"),
+        default="1e-6",
     ),
     # axes
     *(
@@ -351,57 +259,16 @@ RMS_MISTAKES = (
     ),
     # gamma
     *each("gamma_missing", "You do not multiply by gamma (or replace it by ones).", {"scale": "missing"}),
-    *each(
-        "one_plus_gamma",
-        "You multiply by 1 + gamma, as some systems do whose gamma starts at 0. Here gamma starts at 1 and multiplies "
-        "as it is.",
-        {"scale": "one_plus"},
-    ),
-    *each("gamma_added", "You add gamma: it multiplies.", {"scale": "added"}),
-    *each("divided_by_gamma", "You divide by gamma: multiply by it.", {"scale": "inverse"}),
-    *(
-        Mistake(
-            "one_gamma_for_all",
-            f"You multiply all columns by one and the same number, the {which} of gamma: it holds one number for each "
-            "column, (d_model,).",
-            switches={"scale": which},
-        )
-        for which in ("first", "mean", "sum")
-    ),
-    *each(
-        "gamma_along_tokens",
-        "You give gamma a new last axis, so that it lies along the tokens: it holds one number for each column, "
-        "(d_model,), and broadcasts as it is.",
-        {"scale": "rows"},
-    ),
+    *GAMMA_MISTAKES,
     *each(
         "gamma_too_early",
         "You multiply x by gamma before the mean square is taken, so that it is that of another x: normalise first, "
         "then multiply.",
         {"scale": "before"},
     ),
-    *each("gamma_squared", "You multiply by gamma twice.", {"scale": "squared"}),
-    *each("gamma_sign_lost", "You multiply by the absolute value of gamma: it may be negative.", {"scale": "absolute"}),
-    *each("gamma_squeezed", "You multiply by the softmax of gamma: it multiplies as it is.", {"scale": "softmax"}),
-    *each("gamma_squeezed", "You multiply by the sigmoid of gamma: it multiplies as it is.", {"scale": "sigmoid"}),
-    *each(
-        "gamma_in_a_product",
-        "You take the dot product of each token with gamma (@, or a sum after the product), one number for each token: "
-        "gamma multiplies each column by itself, with *.",
-        {"scale": "dot"},
-        {"scale": "dot_dropped"},
-    ),
-    *each("gamma_reversed", "You use gamma in reverse order.", {"scale": "reversed"}),
+    *gamma_in_a_product(),
     # what is returned, and what becomes of the inputs
-    *each("input_returned", "You return x as it came.", {"form": "input"}, alone=True),
-    *each(
-        "residual_added",
-        "You add x to the result. The residual connection comes later: here the norm alone is asked for.",
-        {"form": "residual"},
-    ),
-    *each(
-        "transposed", "The last two axes of your result are exchanged: it has the shape of x.", {"form": "transposed"}
-    ),
+    *form_mistakes("RMS norm"),
     *each("size_returned", "You return the mean of squares: return the normalised x.", {"form": "size"}, alone=True),
     *each(
         "size_returned",
@@ -409,15 +276,6 @@ RMS_MISTAKES = (
         {"form": "root_of_size"},
         alone=True,
     ),
-    *each("averaged", "You return the average of each token: every column is kept.", {"form": "averaged"}, alone=True),
-    *each(
-        "first_row_alone",
-        "You return the first row or sequence alone: all are asked for.",
-        {"form": "first_row"},
-        alone=True,
-    ),
-    *each("clipped", "You cut the normalised numbers off at -1 and 1: they may be larger.", {"form": "clipped"}),
-    *each("softmax_after", "You apply a softmax at the end: RMS norm has none.", {"form": "softmax"}),
     *each(
         "sign_lost",
         "You divide the absolute value of x: the sign of x must stay.",
@@ -433,11 +291,6 @@ RMS_MISTAKES = (
         "The caller's x is changed: an operation in place works on it. In a layer the residual still needs the x that "
         "came. Write x = x / ..., which makes a new tensor.",
         {"inputs": "x_changed"},
-    ),
-    *each(
-        "changes_gamma",
-        "The caller's gamma is changed: an operation in place (*=, mul_) works on it.",
-        {"inputs": "gamma_changed"},
     ),
     *each(
         "square_in_half",
@@ -460,18 +313,6 @@ def _sizes_off(seen: Seen) -> bool:
     return bool(rows) and all(((y.square().mean(-1) - 1).abs() > 1e-2).any() for y in rows)
 
 
-def _gamma_off(seen: Seen) -> bool:
-    """Right where gamma is 1, of the right shape and wrong where it is anything else."""
-    plain = [(e, g) for p, e, g in seen if not p.edge and PLAIN in p.says]
-    other = [(e, g) for p, e, g in seen if not p.edge and PLAIN not in p.says]
-    tensors = all(isinstance(g.value, Tensor) and g.value.shape == e.value.shape for e, g in (*plain, *other))
-    return (
-        tensors
-        and all(close(e.value, g.value).all() and not g.changed for e, g in plain)
-        and not any(close(e.value, g.value).all() for e, g in other)
-    )
-
-
 def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e-6) -> Callable[[], tuple]:
     """Fresh arguments with this x."""
 
@@ -481,10 +322,6 @@ def _given(make_x: Callable[[], Tensor], *, plain: bool = False, eps: float = 1e
         return x, (torch.ones(x.shape[-1]) if plain else gamma), eps
 
     return make
-
-
-def _without_eps(make: Callable[[], tuple]) -> Callable[[], tuple]:
-    return lambda: make()[:-1]
 
 
 RMS_NORM = Exercise(
@@ -506,12 +343,7 @@ RMS_NORM = Exercise(
             edge=True,
         ),
         Probe("a token with all numbers equal, [[0, 0, 0, 0]]", _given(lambda: torch.zeros(1, 4)), edge=True),
-        Probe("x of shape (2, 4), numbers around 0.001", _given(lambda: numbers(2, 4, seed=7) * 1e-3), edge=True),
-        Probe(
-            "x of shape (2, 4), numbers around 0.001, eps left out",
-            _without_eps(_given(lambda: numbers(2, 4, seed=8) * 1e-3)),
-            edge=True,
-        ),
+        *small_numbers(_given),
         Probe(
             f"x = [[300, -300, 100, 20]] {HALF}",
             _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
@@ -531,14 +363,14 @@ RMS_NORM = Exercise(
         Symptom(
             "eps_misplaced",
             "It is right where eps is next to nothing, and wrong where eps matters: beside an eps of 0.5, or a mean "
-            f"square as small as eps. {UNDER_THE_ROOT}.",
+            f"square as small as eps. {under_the_root('mean square')}.",
             eps_misplaced,
         ),
         Symptom(
             "gamma_misused",
             "With gamma all 1 your numbers are right, with another gamma they are not: each column is multiplied by "
             "its gamma, after the division.",
-            _gamma_off,
+            lambda seen: right_only_with(seen, PLAIN),
         ),
         Symptom(
             "size_not_one",
