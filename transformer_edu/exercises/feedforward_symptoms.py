@@ -12,7 +12,7 @@ from .exercise import Symptom
 from .outcome import Outcome, close, said
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
-__all__ = ["AXES", "ENDINGS", "OPENINGS", "REPEATED", "SIGNS", "outcomes", "tensors"]
+__all__ = ["AXES", "ENDINGS", "OPENINGS", "REPEATED", "SIGNS", "linear", "off_by_a_constant", "outcomes", "tensors"]
 
 FINE = (torch.float32, torch.float64)
 AXES = ("batch", "token", "column")
@@ -117,6 +117,14 @@ def _x_too_much(seen: Seen) -> bool:
     return bool(factors) and bool(close(torch.stack(factors), factors[0]).all())
 
 
+def _fails_without_a_batch(seen: Seen) -> bool:
+    """Right on every ordinary input, and an error or another shape where there is no axis for the batch."""
+    return right_on_core(seen) and any(
+        p.edge and p.make()[0].dim() == 2 and (g.error is not None or getattr(g.value, "shape", None) != e.value.shape)
+        for p, e, g in seen
+    )
+
+
 OPENINGS = (
     NUMPY,
     Symptom(
@@ -146,6 +154,12 @@ OPENINGS = (
     CHANGES_INPUT,
     MORE_RESULTS,
     ONLY_SHAPE,
+    Symptom(
+        "needs_a_batch",
+        "With a batch your result is right; without one, where x is (length, d_model), it is not. Count axes from "
+        "the right, -1 and -2, and any axes may stand before them; a product with @ does that by itself.",
+        _fails_without_a_batch,
+    ),
 )
 
 ENDINGS = (
@@ -183,11 +197,3 @@ def linear(name: str, sentence: str) -> Symptom:
 def off_by_a_constant(name: str, sentence: str) -> Symptom:
     """Shown by a result that is off by the same numbers at every token."""
     return Symptom(name, sentence, _off_by_a_constant)
-
-
-def fails_without_a_batch(seen: Seen) -> bool:
-    """Right on every ordinary input, and an error or another shape where there is no axis for the batch."""
-    return right_on_core(seen) and any(
-        p.edge and p.make()[0].dim() == 2 and (g.error is not None or getattr(g.value, "shape", None) != e.value.shape)
-        for p, e, g in seen
-    )

@@ -11,13 +11,11 @@ from torch.nn import functional as F
 from .. import feedforward
 from .attention_probes import numbers
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
+from .feedforward_parts import BY_ITSELF, ENDS, ended, form_mistakes, formed, probes, tokens
 from .feedforward_symptoms import (
     AXES,
     ENDINGS,
     OPENINGS,
-    REPEATED,
-    SIGNS,
-    fails_without_a_batch,
     linear,
     outcomes,
     tensors,
@@ -119,31 +117,17 @@ def _result(x: Tensor, parts: tuple[Tensor, Tensor, Tensor], w_down: Tensor, end
         return hidden @ w_down
 
     return {
-        "right": out,
         "hidden": lambda: hidden,
         "gate": lambda: gate,
-        "residual": lambda: x + out(),
-        "norm": lambda: F.layer_norm(out(), x.shape[-1:]),
-        "residual_norm": lambda: F.layer_norm(x + out(), x.shape[-1:]),
         "norm_inside": lambda: F.layer_norm(hidden, hidden.shape[-1:]) @ w_down,
         "silu": lambda: F.silu(out()),
-        "relu": lambda: F.relu(out()),
-        "sigmoid": lambda: out().sigmoid(),
-        "softmax": lambda: out().softmax(-1),
         "scaled": lambda: out() / hidden.shape[-1] ** 0.5,
         "each": lambda: (gate @ w_down) * (up @ w_down),
         "after": lambda: gate @ w_down * up,
         "gate_after": lambda: (up @ w_down) * gate,
-        "times_x": lambda: out() * x,
-        "gates_x": lambda: (hidden @ w_down).sigmoid() * x,
-        "transposed": lambda: out().mT,
-        "first_token": lambda: out()[..., 0, :],
-        "last_token": lambda: out()[..., -1, :],
-        "mean": lambda: out().mean(-2),
-        "sum": lambda: out().sum(-2),
+        "gates_x": lambda: out().sigmoid() * x,
         "mean_for_all": lambda: out().mean(-2, keepdim=True).expand_as(x),
-        "input": lambda: x,
-    }[end]()
+    }.get(end, lambda: formed(ended(out(), x, end), x, end))()
 
 
 def wrong_swiglu(
@@ -180,7 +164,6 @@ NOT_TRANSPOSED = (
     "here w_gate and w_up are (d_model, d_ff) and w_down is (d_ff, d_model), and all three are multiplied from the "
     "right as they are: x @ w_gate. Where d_model and d_ff are equal, nothing else would complain."
 )
-BY_ITSELF = "Each token must be worked on by itself: changing one token may change its own row of the result only."
 
 
 def _other(name: str, which: str, *activations: str) -> tuple[Mistake, ...]:
@@ -427,18 +410,7 @@ SWIGLU_MISTAKES = (
         {"end": "after"},
         {"end": "gate_after"},
     ),
-    Mistake(
-        "residual_inside",
-        "You add x to the result: it differs from the right one by exactly x. The layer around this function adds the "
-        "residual, so that x would be there twice.",
-        switches={"end": "residual"},
-        beside="You add x to the result. The layer around this function adds the residual: x would be there twice.",
-    ),
-    *each(
-        "residual_and_norm",
-        "You add x and normalise (layer norm). Residual and norm belong to the layer around this function.",
-        {"end": "residual_norm"},
-    ),
+    *ENDS,
     *each(
         "norm_inside",
         "You normalise the result, or the hidden units (layer norm). No norm belongs inside: the layer around this "
@@ -499,35 +471,12 @@ SWIGLU_MISTAKES = (
         {"start": "mean"},
         {"end": "mean_for_all"},
     ),
-    *each(
-        "pooled",
-        "One row is left of each sequence. The result must have the shape of x, a row for each token.",
-        {"end": "mean"},
-        {"end": "sum"},
-        {"end": "first_token"},
-        {"end": "last_token"},
-    ),
-    *each(
-        "axes_exchanged",
-        "The last two axes of your result are exchanged: (batch, d_model, length).",
-        {"end": "transposed"},
-    ),
-    *each(
-        "input_returned",
-        "You return x as it came. Is the result of your computation the one that you return?",
-        {"end": "input"},
-    ),
+    *form_mistakes("end"),
     *each(
         "changes_input",
         "Your x itself is changed: silu in place (inplace=True) works on the caller's tensor, before any product.",
         {"inputs": "silu"},
         {"inputs": "silu", "activation": "none"},
-    ),
-    *each(
-        "changes_input",
-        "The caller's x is overwritten by your result, which has x added to it (+= works in place). Nothing is added "
-        "here, and x must stay as it is.",
-        {"inputs": "overwritten", "end": "residual"},
     ),
 )
 
@@ -549,13 +498,11 @@ def _another_gate(seen: Seen) -> bool:
 
 def _probe(says: str, *shape: int, d_ff: int, seed: int, edge: bool = False, times: float = 1.0,
            twice: bool = False, one_gate: bool = False) -> Probe:  # fmt: skip
-    """Random weights of size about 1; `twice`: the first token of all stands once more as the last of all."""
+    """Random weights of size about 1; `one_gate`: a number for each token is its gate, and w_down does nothing."""
 
     def make() -> tuple:
         d = shape[-1]
-        x = numbers(*shape, seed=seed) * times
-        if twice:
-            x[-1, -1] = x[0, 0]
+        x = tokens(*shape, seed=seed, times=times, twice=twice)
         w_gate, w_up = numbers(d, d_ff, seed=seed + 100).clone(), numbers(d, d_ff, seed=seed + 200).clone()
         if one_gate:
             w_gate[:] = w_gate[:, :1].clone()
@@ -570,30 +517,12 @@ SWIGLU = Exercise(
     name="feedforward.swiglu",
     reference=feedforward.swiglu,
     results=(Result("result", AXES),),
-    probes=(
-        _probe(SIGNS[0], 1, 2, 3, d_ff=4, seed=11),
-        _probe(SIGNS[1], 1, 2, 3, d_ff=4, seed=11, times=-1.0),
-        _probe("x of shape (2, 3, 4), d_ff 5", 2, 3, 4, d_ff=5, seed=12),
-        _probe("x of shape (2, 4, 4), d_ff 4", 2, 4, 4, d_ff=4, seed=13),
-        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=11, times=2.0),
-        _probe(SIGNS[3], 1, 2, 3, d_ff=4, seed=11, times=0.0),
-        _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True),
-        _probe(REPEATED, 2, 3, 4, d_ff=7, seed=15, twice=True),
-        _probe("x of shape (3, 3, 2), d_ff 3", 3, 3, 2, d_ff=3, seed=16),
-        _probe("x of shape (1, 1, 4), d_ff 2", 1, 1, 4, d_ff=2, seed=17),
-        _probe("x of shape (3, 4), without a batch, d_ff 5", 3, 4, d_ff=5, seed=18, edge=True),
-    ),
+    probes=probes(_probe, _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True), seed=11),
     compound=wrong_swiglu,
     at_once=2,
     mistakes=SWIGLU_MISTAKES,
     symptoms=(
         *OPENINGS,
-        Symptom(
-            "needs_a_batch",
-            "With a batch your result is right; without one, where x is (length, d_model), it is not. Count axes from "
-            "the right, -1 and -2, and any axes may stand before them; a product with @ does that by itself.",
-            fails_without_a_batch,
-        ),
         linear(
             "no_gate",
             "Your result is linear in x: those of x and -x lie opposite each other. x w_up must be multiplied by "

@@ -27,6 +27,7 @@ __all__ = [
     "form_mistakes",
     "formed",
     "gamma_in_a_product",
+    "numbers",
     "right_only_with",
     "shaped",
     "small_numbers",

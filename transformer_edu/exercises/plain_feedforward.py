@@ -12,13 +12,11 @@ from torch.nn import functional as F
 from .. import feedforward
 from .attention_probes import numbers
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
+from .feedforward_parts import BY_ITSELF, ENDS, ended, form_mistakes, formed, probes, tokens
 from .feedforward_symptoms import (
     AXES,
     ENDINGS,
     OPENINGS,
-    REPEATED,
-    SIGNS,
-    fails_without_a_batch,
     linear,
     off_by_a_constant,
     outcomes,
@@ -136,24 +134,15 @@ def _second_layer(h: Tensor, w2: Tensor, b2: Tensor, bias2: str) -> Tensor:
 
 
 def _ended(out: Tensor, x: Tensor, b2: Tensor, d_ff: int, end: str) -> Tensor:
-    width = out.shape[-1:]
     return {
-        "right": lambda: out,
-        "relu": lambda: F.relu(out),
         "relu_before_bias": lambda: F.relu(out - b2) + b2,
         "gelu": lambda: F.gelu(out),
-        "sigmoid": lambda: out.sigmoid(),
         "tanh": lambda: out.tanh(),
-        "softmax": lambda: out.softmax(-1),
-        "residual": lambda: x + out,
         "residual_minus": lambda: out - x,
-        "norm": lambda: F.layer_norm(out, width),
-        "residual_norm": lambda: F.layer_norm(x + out, width),
         "over_root_d_model": lambda: out / x.shape[-1] ** 0.5,
         "over_d_ff": lambda: out / d_ff,
-        "times_x": lambda: out * x,
         "mean": lambda: out.mean(-2, keepdim=True).expand_as(out),
-    }[end]()
+    }.get(end, lambda: ended(out, x, end))()
 
 
 def wrong_feed_forward(
@@ -187,19 +176,12 @@ def wrong_feed_forward(
     if inputs == "overwritten":
         before.copy_(out)
     return {
-        "right": lambda: out,
-        "first_token": lambda: out[..., 0, :],
-        "last_token": lambda: out[..., -1, :],
-        "mean": lambda: out.mean(-2),
-        "sum": lambda: out.sum(-2),
         "first_sequence": lambda: out[0],
         "batch_mean": lambda: out.mean(0),
         "batch_sum": lambda: out.sum(0),
         "last_empty": lambda: torch.cat([out[..., :-1, :], torch.zeros_like(out[..., -1:, :])], dim=-2),
         "first_empty": lambda: torch.cat([torch.zeros_like(out[..., :1, :]), out[..., 1:, :]], dim=-2),
-        "transposed": lambda: out.mT,
-        "input": lambda: before,
-    }[result]()
+    }.get(result, lambda: formed(out, before, result))()
 
 
 OTHER = (
@@ -209,7 +191,6 @@ NOT_TRANSPOSED = (
     "here w1 is (d_model, d_ff) and w2 is (d_ff, d_model), and both are multiplied from the right as they are: x @ w1. "
     "Where d_model and d_ff are equal, nothing else would complain."
 )
-BY_ITSELF = "Each token must be worked on by itself: changing one token may change its own row of the result only."
 BROADCAST = (
     "The bias {} is added along the axis of the tokens: one number for each token instead of one for each {}. A vector "
     "broadcasts along the last axis by itself, so no axis has to be added to it."
@@ -398,13 +379,7 @@ FEED_FORWARD_MISTAKES = (
         "The first layer uses w2, transposed; w1 is never used.",
         {"weights": "tied_second"},
     ),
-    Mistake(
-        "residual_inside",
-        "You add x to the result: it differs from the right one by exactly x. The layer around this function adds the "
-        "residual, so that x would be there twice.",
-        switches={"end": "residual"},
-        beside="You add x to the result. The layer around this function adds the residual: x would be there twice.",
-    ),
+    *ENDS,
     *each(
         "residual_inside",
         "You subtract x from the result. Neither adding nor subtracting x belongs here.",
@@ -414,11 +389,6 @@ FEED_FORWARD_MISTAKES = (
         "norm_inside",
         "You normalise the result (layer norm). No norm belongs inside: the layer around this function has one.",
         {"end": "norm"},
-    ),
-    *each(
-        "residual_and_norm",
-        "You add x and normalise (layer norm). Residual and norm belong to the layer around this function.",
-        {"end": "residual_norm"},
     ),
     *each(
         "norm_inside",
@@ -513,11 +483,8 @@ FEED_FORWARD_MISTAKES = (
         "One row is left of each sequence. The result must have the shape of x, a row for each token.",
         {"mixing": "mean_kept"},
         {"mixing": "dropped_mean"},
-        {"result": "mean"},
-        {"result": "sum"},
-        {"result": "first_token"},
-        {"result": "last_token"},
     ),
+    *form_mistakes("result"),
     *each(
         "row_empty",
         "The last token of every sequence gets zeros: it is never written. There are as many rows as tokens, the last "
@@ -544,28 +511,11 @@ FEED_FORWARD_MISTAKES = (
         {"result": "batch_sum"},
     ),
     *each(
-        "axes_exchanged",
-        "The last two axes of your result are exchanged: (batch, d_model, length). After a convolution they must be "
-        "exchanged back.",
-        {"result": "transposed"},
-    ),
-    *each(
-        "input_returned",
-        "You return x as it came. Is the result of your computation the one that you return?",
-        {"result": "input"},
-    ),
-    *each(
         "changes_input",
         "Your x itself is changed: an operation in place (relu_, or inplace=True) cuts the caller's tensor off at 0, "
         "before the first layer.",
         {"inputs": "relu"},
         {"inputs": "relu", "activation": "none"},
-    ),
-    *each(
-        "changes_input",
-        "The caller's x is overwritten by your result, which has x added to it (+= works in place). Nothing is added "
-        "here, and x must stay as it is.",
-        {"inputs": "overwritten", "end": "residual"},
     ),
 )
 
@@ -605,13 +555,11 @@ UNIT = "x of shape (1, 5, 4), d_ff 4, w2 the identity"
 
 def _probe(says: str, *shape: int, d_ff: int, seed: int, edge: bool = False, times: float = 1.0,
            twice: bool = False, identity: bool = False) -> Probe:  # fmt: skip
-    """Random weights of size about 1; `twice`: the first token of all stands once more as the last of all."""
+    """Random weights of size about 1; `identity`: a second layer that does nothing."""
 
     def make() -> tuple:
         d = shape[-1]
-        x = numbers(*shape, seed=seed) * times
-        if twice:
-            x[-1, -1] = x[0, 0]
+        x = tokens(*shape, seed=seed, times=times, twice=twice)
         w2 = torch.eye(d) if identity else numbers(d_ff, d, seed=seed + 300).clone()
         b2 = torch.zeros(d) if identity else numbers(d, seed=seed + 400).clone()
         return x, numbers(d, d_ff, seed=seed + 100).clone(), numbers(d_ff, seed=seed + 200).clone(), w2, b2
@@ -624,17 +572,7 @@ FEED_FORWARD = Exercise(
     reference=feedforward.feed_forward,
     results=(Result("result", AXES),),
     probes=(
-        _probe(SIGNS[0], 1, 2, 3, d_ff=4, seed=1),
-        _probe(SIGNS[1], 1, 2, 3, d_ff=4, seed=1, times=-1.0),
-        _probe("x of shape (2, 3, 4), d_ff 5", 2, 3, 4, d_ff=5, seed=2),
-        _probe("x of shape (2, 4, 4), d_ff 4", 2, 4, 4, d_ff=4, seed=3),
-        _probe(SIGNS[2], 1, 2, 3, d_ff=4, seed=1, times=2.0),
-        _probe(SIGNS[3], 1, 2, 3, d_ff=4, seed=1, times=0.0),
-        _probe(UNIT, 1, 5, 4, d_ff=4, seed=4, identity=True),
-        _probe(REPEATED, 2, 3, 4, d_ff=7, seed=5, twice=True),
-        _probe("x of shape (3, 3, 2), d_ff 3", 3, 3, 2, d_ff=3, seed=6),
-        _probe("x of shape (1, 1, 4), d_ff 2", 1, 1, 4, d_ff=2, seed=7),
-        _probe("x of shape (3, 4), without a batch, d_ff 5", 3, 4, d_ff=5, seed=8, edge=True),
+        *probes(_probe, _probe(UNIT, 1, 5, 4, d_ff=4, seed=4, identity=True), seed=1),
         _probe(
             "x of shape (1, 2, 3) with numbers up to about 20, d_ff 4", 1, 2, 3, d_ff=4, seed=1, times=10.0, edge=True
         ),
@@ -644,12 +582,6 @@ FEED_FORWARD = Exercise(
     mistakes=FEED_FORWARD_MISTAKES,
     symptoms=(
         *OPENINGS,
-        Symptom(
-            "needs_a_batch",
-            "With a batch your result is right; without one, where x is (length, d_model), it is not. Count axes from "
-            "the right, -1 and -2, and any axes may stand before them; a product with @ does that by itself.",
-            fails_without_a_batch,
-        ),
         linear(
             "no_activation",
             "Your result is linear in x: those of x and -x lie opposite each other about that of 0. max(0, ·) "
