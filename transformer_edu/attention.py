@@ -149,29 +149,38 @@ def _checked_shape(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]
     check_tensor("query", query, dims=("query", "d_k"), leading=True)
     check_tensor("key", key, dims=("key", "d_k"), leading=True)
     check_tensor("value", value, dims=("key", "d_v"), leading=True)
-    shapes = f"query {shape_text(query)}, key {shape_text(key)}, value {shape_text(value)}"
-    dtypes = [x.dtype for x in (query, key, value)]
-    if len(set(dtypes)) > 1 and not torch.is_autocast_enabled(query.device.type):
+    _check_dtypes(query.dtype, key.dtype, value.dtype, device=query.device)
+    (*leading, queries, d_k), (*key_leading, keys, key_width) = query.shape, key.shape
+    *value_leading, values, _ = value.shape
+    if d_k != key_width:
+        shapes = _shapes_text(query, key, value)
+        raise ValueError(f"query and key must have the same width d_k, got {d_k} and {key_width} ({shapes})")
+    if keys != values:
+        raise ValueError(
+            f"key and value must have the same length, got {keys} and {values} ({_shapes_text(query, key, value)}): "
+            "every key comes with its value"
+        )
+    if not leading == key_leading == value_leading:
+        try:
+            leading = np.broadcast_shapes(leading, key_leading)  # torch's own is slow the first time
+            np.broadcast_shapes(leading, value_leading)
+        except ValueError as error:
+            shapes = _shapes_text(query, key, value)
+            raise ValueError(f"the axes before the last two do not broadcast together: {shapes}") from error
+    return (*leading, queries, keys)
+
+
+def _check_dtypes(*dtypes: torch.dtype, device: torch.device) -> None:
+    if len(set(dtypes)) > 1 and not torch.is_autocast_enabled(device.type):
         raise ValueError(
             f"query, key and value must have one dtype, got {', '.join(map(str, dtypes))}: .to(query.dtype) converts"
         )
     if not dtypes[0].is_floating_point:
         raise ValueError(f"query, key and value must be float tensors, got {dtypes[0]}: .float() converts")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query and key must have the same width d_k, got {query.shape[-1]} and {key.shape[-1]} ({shapes})"
-        )
-    if key.shape[-2] != value.shape[-2]:
-        raise ValueError(
-            f"key and value must have the same length, got {key.shape[-2]} and {value.shape[-2]} ({shapes}): "
-            "every key comes with its value"
-        )
-    try:
-        leading = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # torch's own is slow the first time
-        np.broadcast_shapes(leading, value.shape[:-2])
-    except ValueError as error:
-        raise ValueError(f"the axes before the last two do not broadcast together: {shapes}") from error
-    return (*leading, query.shape[-2], key.shape[-2])
+
+
+def _shapes_text(query: Tensor, key: Tensor, value: Tensor) -> str:
+    return f"query {shape_text(query)}, key {shape_text(key)}, value {shape_text(value)}"
 
 
 def _axes_text(shape: tuple[int, ...]) -> str:

@@ -53,7 +53,9 @@ class KeyValueCache:
         check_tensor("key", key, dims=("batch", "kv_heads", "length", "d_k"))
         if key.requires_grad or value.requires_grad:
             raise ValueError("a cache keeps no gradients: decode under torch.no_grad(), or train without a cache")
-        buffer = self._grown.setdefault(owner, _Buffer(key[:, :, :0], value[:, :, :0], 0))
+        if owner not in self._grown:
+            self._grown[owner] = _Buffer(key[:, :, :0], value[:, :, :0], 0)
+        buffer = self._grown[owner]
         if len(key) != len(buffer.key):
             raise ValueError(f"the cache holds a batch of {len(buffer.key)}, got one of {len(key)}: begin a new cache")
         start, stop = buffer.length, buffer.length + key.shape[2]

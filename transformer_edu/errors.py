@@ -41,13 +41,13 @@ def check_tensor(name: str, x: object, *, dims: Sequence[str] = (), leading: boo
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}: torch.as_tensor({name}) makes one")
-    too_few, too_many = x.dim() < len(dims), x.dim() > len(dims) and not leading
-    if dims and (too_few or too_many):
-        axes = ", ".join(["...", *dims] if leading else dims)
-        raise ValueError(
-            f"{name} must have {'at least ' if leading else ''}{_axes(len(dims))} ({axes}), "
-            f"got {_axes(x.dim())}: shape {shape_text(x)}"
-        )
+    if not dims or x.dim() == len(dims) or (leading and x.dim() > len(dims)):
+        return
+    axes = ", ".join(["...", *dims] if leading else dims)
+    raise ValueError(
+        f"{name} must have {'at least ' if leading else ''}{_axes(len(dims))} ({axes}), "
+        f"got {_axes(x.dim())}: shape {shape_text(x)}"
+    )
 
 
 def _axes(count: int) -> str:

@@ -164,8 +164,10 @@ class _PositionWise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_model) -> (..., d_model)."""
-        dropped = F.dropout(self.hidden(x), self.dropout, self.training)  # (..., d_ff)
-        return self.down_projection(dropped)  # (..., d_model)
+        return self.down_projection(self._dropped(self.hidden(x)))  # (..., d_model)
+
+    def _dropped(self, hidden: Tensor) -> Tensor:
+        return F.dropout(hidden, self.dropout) if self.dropout and self.training else hidden
 
     def extra_repr(self) -> str:
         return f"activation={self.activation!r}, dropout={self.dropout}"
@@ -237,7 +239,7 @@ class ConvolutionFeedForward(_PositionWise):
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, length, d_model) -> (batch, length, d_model)."""
-        dropped = F.dropout(self.hidden(x), self.dropout, self.training)  # (batch, length, d_ff)
+        dropped = self._dropped(self.hidden(x))  # (batch, length, d_ff)
         return self.down_projection(dropped.transpose(1, 2)).transpose(1, 2)  # (batch, length, d_model)
 
     @classmethod

@@ -31,8 +31,9 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     [[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]]
     """
     check_tensor("x", x, dims=("batch", "length", "d_model"))
-    check_divides("n_heads", n_heads, "d_model", x.shape[-1], why="each head gets d_model / n_heads columns")
-    columns = x.unflatten(-1, (n_heads, -1))  # (batch, length, heads, d_k)
+    batch, length, d_model = x.shape
+    check_divides("n_heads", n_heads, "d_model", d_model, why="each head gets d_model / n_heads columns")
+    columns = x.view(batch, length, n_heads, d_model // n_heads)  # (batch, length, heads, d_k)
     return columns.transpose(1, 2)  # (batch, heads, length, d_k)
 
 
@@ -254,11 +255,13 @@ class MultiHeadAttention(nn.Module):
         if self.position is not None:
             query, key, distance_bias = self.position(query, key, scale=scale)
             bias = _sum(bias, distance_bias)  # broadcasts to (batch, heads, query, key)
-        groups = self.n_heads // self.n_kv_heads
+        if self.n_kv_heads < self.n_heads:
+            groups = self.n_heads // self.n_kv_heads
+            key, value = repeat_heads(key, groups), repeat_heads(value, groups)  # (batch, heads, key, d_k or d_v)
         output, weights = scaled_dot_product_attention(
             query,
-            repeat_heads(key, groups),  # (batch, heads, key, d_k)
-            repeat_heads(value, groups),  # (batch, heads, key, d_v)
+            key,
+            value,
             mask,
             scale=scale,
             bias=bias,

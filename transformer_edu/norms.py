@@ -26,6 +26,7 @@ __all__ = ["LayerNorm", "RMSNorm", "Residual", "layer_norm", "residual_block", "
 
 PLACEMENTS = ("pre", "post")
 CONFUSIONS = ("normed_residual", "sum_not_normed", "no_residual")  # written by mistake, kept for comparison
+MODES = PLACEMENTS + CONFUSIONS
 
 
 # ---------------------------------------------------------------- the norms
@@ -120,7 +121,7 @@ class LayerNorm(nn.Module):
         self.eps, self.unbiased, self.eps_outside = eps, unbiased, eps_outside
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_tokens(x, gamma=self.gamma, beta=self.beta)
+        _check_tokens(x, gamma=self.gamma)
         if self.unbiased or self.eps_outside or x.dtype != self.gamma.dtype:
             options = {"unbiased": self.unbiased, "eps_outside": self.eps_outside}
             return layer_norm(x, self.gamma, self.beta, self.eps, **options)
@@ -166,7 +167,7 @@ def residual_block(x: Tensor, f: Callable[[Tensor], Tensor], norm: Callable[[Ten
     (tensor([-1.,  5.]), tensor([-1.,  1.]))
     """
     check_tensor("x", x, dims=("d_model",), leading=True)
-    check_choice("mode", mode, PLACEMENTS + CONFUSIONS)
+    check_choice("mode", mode, MODES)
     if mode == "pre":
         return x + _sublayer(f, norm(x))
     if mode == "post":
@@ -210,7 +211,7 @@ class Residual(nn.Module):
 
     def __init__(self, *, norm: nn.Module, sublayer: nn.Module, placement: str, dropout: float = 0.0) -> None:
         super().__init__()
-        check_choice("placement", placement, PLACEMENTS + CONFUSIONS)
+        check_choice("placement", placement, MODES)
         check_share("dropout", dropout, of="the numbers in the sub-layer's output")
         self.norm, self.sublayer = norm, sublayer
         self.dropout, self.placement = dropout, placement
@@ -221,6 +222,6 @@ class Residual(nn.Module):
         def f(y: Tensor) -> Tensor:
             output = self.sublayer(y, *args, **kwargs)
             output = output[0] if isinstance(output, tuple) else output
-            return F.dropout(output, self.dropout, self.training)
+            return F.dropout(output, self.dropout) if self.dropout and self.training else output
 
         return residual_block(x, f, self.norm, self.placement)

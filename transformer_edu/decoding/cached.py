@@ -97,23 +97,29 @@ class CachedStep:
             self.memory = model.encode(source, source_mask)
         self.prompt_mask, self.cache = prompt_mask, KeyValueCache()
 
-    @torch.no_grad()
     def __call__(self, ids: Tensor) -> Tensor:
+        with torch.inference_mode():  # as no_grad, with less work for each operation
+            logits = self._logits(ids)
+            answer = logits[:, -1].log_softmax(-1) if self.log_probabilities else logits[:, -1:]
+        return answer.clone()  # a tensor like any other
+
+    def _logits(self, ids: Tensor) -> Tensor:
+        """The logits (batch, new, vocab_size) behind each of the tokens that the cache has not seen."""
         start, stop = self.cache.length, ids.shape[1]
         if stop <= start:
             raise ValueError(f"ids must be longer than the {start} tokens seen so far, got {stop}: begin a new step")
         if len(self.memory) not in (1, len(ids)):
             raise ValueError(f"ids must have a row for each of the {len(self.memory)} sources, got {len(ids)}")
         new = ids[:, start:].to(self.memory.device)
-        mask = cached_causal_mask(stop - start, stop).to(new.device)  # (new, total)
-        positions = None
+        mask, positions = None, None  # one new token may see everything so far
+        if stop - start > 1 or self.prompt_mask is not None:
+            mask = cached_causal_mask(stop - start, stop).to(new.device)  # (new, total)
         if self.prompt_mask is not None:
             grown = self.prompt_mask.new_ones(len(ids), stop - self.prompt_mask.shape[1])
             real = torch.cat([self.prompt_mask, grown], 1)  # (batch, total)
             mask, positions = mask & real[:, None, None], position_ids(real)[:, start:]
         memory = self.memory.expand(len(ids), -1, -1)
-        logits = self.model.decode(new, memory, mask, self.source_mask, positions=positions, cache=self.cache)
-        return logits[:, -1].log_softmax(-1) if self.log_probabilities else logits[:, -1:]
+        return self.model.decode(new, memory, mask, self.source_mask, positions=positions, cache=self.cache)
 
     def reorder(self, parents: Tensor) -> None:
         """Go on with other hypotheses: number i was number `parents[i]`."""

@@ -125,7 +125,7 @@ class Embedding(nn.Module):
         x = self.tokens(ids)  # (batch, length, d_model)
         if self.positions is not None:
             x = self.positions(x, offset=offset, positions=positions)
-        return F.dropout(x, self.dropout, self.training)
+        return F.dropout(x, self.dropout) if self.dropout and self.training else x
 
 
 class Transformer(nn.Module):

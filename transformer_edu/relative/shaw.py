@@ -60,7 +60,7 @@ class ShawPosition(Position):
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, Tensor]:
         check_queries(query, d_k=self.key_table.shape[1])
-        by_distance = (query * scale) @ self.key_table.T  # (batch, heads, query, 2 m + 1)
+        by_distance = query @ (scale * self.key_table).T  # (batch, heads, query, 2 m + 1)
         index = shaw_index(query.shape[-2], key.shape[-2], self.max_distance, device=query.device)  # (query, key)
         return query, key, by_distance.gather(-1, index.expand(*query.shape[:-2], -1, -1))  # (batch, heads, query, key)
 
@@ -68,5 +68,5 @@ class ShawPosition(Position):
         """What the distances add to the output: (batch, heads, query, key) -> (batch, heads, query, d_v)."""
         index = shaw_index(*weights.shape[-2:], self.max_distance, device=weights.device)  # (query, key)
         by_distance = weights.new_zeros(*weights.shape[:-1], len(self.value_table))
-        by_distance = by_distance.scatter_add(-1, index.expand_as(weights), weights)  # (batch, heads, query, 2 m + 1)
+        by_distance.scatter_add_(-1, index.expand_as(weights), weights)  # (batch, heads, query, 2 m + 1)
         return by_distance @ self.value_table  # (batch, heads, query, d_v)
