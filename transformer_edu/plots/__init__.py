@@ -11,6 +11,7 @@ positions are written.
 
 from .curves import lines
 from .difference import difference_picture
+from .flow import flow_picture
 from .maps import attention_map, head_grid, mask_picture
 from .picture import Picture
 from .product import product_picture
@@ -22,6 +23,7 @@ __all__ = [
     "attention_map",
     "beam_tree",
     "difference_picture",
+    "flow_picture",
     "head_grid",
     "lines",
     "mask_picture",
