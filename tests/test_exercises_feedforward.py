@@ -190,6 +190,15 @@ NAMED = [
     ("numpy_result", lambda *a: relu(*a).numpy()),
     ("needs_a_batch", lambda x, *w: relu(x.flatten(0, 1), *w).unflatten(0, x.shape[:2])),
     ("bias_on_matrix", lambda x, w1, b1, w2, b2: torch.relu(x @ (w1 + b1)) @ w2 + b2),
+    ("bias_twice", lambda x, w1, b1, w2, b2: torch.relu(F.linear(x, w1.T, b1) + b1) @ w2 + b2),
+    ("biases_exchanged", lambda x, w1, b1, w2, b2: torch.relu(x @ w1 + b1) @ w2 + b1),
+    ("residual_and_activation", lambda x, *w: torch.relu(x + relu(x, *w))),
+    ("scaled", lambda x, w1, b1, w2, b2: ((x @ w1 + b1) + (x @ w1 + b1).abs()) @ w2 + b2),
+    ("activation_last", lambda x, w1, b1, w2, b2: torch.relu(x @ w1 @ w2 + b2)),
+    ("brackets_missing", lambda x, w1, b1, w2, b2: torch.relu(x @ w1) + b1 @ w2 + b2),
+    ("entry_by_entry", lambda x, w1, b1, w2, b2: torch.relu(x * w1 + b1) * w2 + b2),
+    ("comparison_alone", lambda x, w1, b1, w2, b2: (x @ w1 + b1 > 0) @ w2 + b2),
+    ("positive_ones_picked", lambda x, w1, b1, w2, b2: (h := x @ w1 + b1)[h > 0] @ w2 + b2),
 ]
 GATED_NAMED = [
     ("read_from_the_left", lambda x, g, u, d: F.silu(x @ g) * x @ u @ d),
@@ -207,6 +216,11 @@ GATED_NAMED = [
     ("mixes_positions", lambda *a: gated(*a).cumsum(1)),
     ("more_results", lambda *a: (gated(*a), a[0])),
     ("changes_input", lambda x, g, u, d: (F.silu(x, inplace=True) @ g * (x @ u)) @ d),
+    ("sign", lambda x, g, u, d: (x @ g / (1 - torch.exp(-(x @ g))) * (x @ u)) @ d),
+    ("one_added", lambda x, g, u, d: (F.silu(x @ g) * (x @ u + 1)) @ d),
+    ("read_from_the_left", lambda x, g, u, d: F.silu(x @ g * x @ u) @ d),
+    ("chained", lambda x, g, u, d: F.silu(x @ g) @ u @ d),
+    ("entry_by_entry", lambda x, g, u, d: F.silu(x * g) * (x * u) * d),
 ]
 
 

@@ -67,8 +67,8 @@ def test_the_norm_of_a_probe_can_be_told_from_the_norm_of_a_norm():
 
 
 # ---------------------------------------------------------------- right answers
-def scaled(x, gamma, beta):
-    return (x * gamma + beta).to(x.dtype)
+def scaled(x, normed, gamma, beta):
+    return (normed * gamma + beta).to(x.dtype)
 
 
 def by_hand(x, gamma, beta, eps=1e-5):
@@ -81,22 +81,20 @@ def by_hand(x, gamma, beta, eps=1e-5):
 def in_one_pass_but_double(x, gamma, beta, eps=1e-5):
     wide = x.double()
     mean = wide.mean(-1, keepdim=True)
-    return scaled((wide - mean) * ((wide * wide).mean(-1, keepdim=True) - mean**2 + eps).rsqrt(), gamma, beta)
+    return scaled(x, (wide - mean) * ((wide * wide).mean(-1, keepdim=True) - mean**2 + eps).rsqrt(), gamma, beta)
 
 
 def corrected(x, gamma, beta, eps=1e-5):
     wide, d = x.float(), x.shape[-1]
-    return scaled(
-        (wide - wide.mean(-1, keepdim=True)) / (wide.var(-1, keepdim=True) * (d - 1) / d + eps).sqrt(), gamma, beta
-    )
+    normed = (wide - wide.mean(-1, keepdim=True)) / (wide.var(-1, keepdim=True) * (d - 1) / d + eps).sqrt()
+    return scaled(x, normed, gamma, beta)
 
 
 def with_a_centring_matrix(x, gamma, beta, eps=1e-5):
     d = x.shape[-1]
     centred = x.double() @ (torch.eye(d) - torch.full((d, d), 1 / d)).double()
-    return (
-        centred / torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square().div(d).add(eps).sqrt() * gamma + beta
-    )
+    length = torch.linalg.vector_norm(centred, dim=-1, keepdim=True)
+    return scaled(x, centred / length.square().div(d).add(eps).sqrt(), gamma, beta)
 
 
 def number_by_number(x, gamma, beta, eps=1e-5):
@@ -111,17 +109,17 @@ def number_by_number(x, gamma, beta, eps=1e-5):
 def with_the_columns_first(x, gamma, beta, eps=1e-5):
     columns = x.float().movedim(-1, 0)
     normed = (columns - columns.mean(0)) / (columns.var(0, correction=0) + eps).sqrt()
-    return normed.movedim(0, -1) * gamma + beta
+    return scaled(x, normed.movedim(0, -1), gamma, beta)
 
 
 def by_groups(x, gamma, beta, eps=1e-5):
-    return F.group_norm(x.float().reshape(-1, x.shape[-1]), 1, gamma, beta, eps).reshape(x.shape)
+    return F.group_norm(x.float().reshape(-1, x.shape[-1]), 1, gamma, beta, eps).reshape(x.shape).to(x.dtype)
 
 
 def by_a_module(x, gamma, beta, eps=1e-5):
     module = nn.LayerNorm(x.shape[-1], eps=eps)
     module.load_state_dict({"weight": gamma, "bias": beta})
-    return module(x.float())
+    return module(x.float()).to(x.dtype)
 
 
 @pytest.mark.parametrize(
@@ -135,10 +133,8 @@ def by_a_module(x, gamma, beta, eps=1e-5):
         with_the_columns_first,
         by_groups,
         by_a_module,
-        lambda x, g, b, eps=1e-5: F.layer_norm(x.double(), x.shape[-1:], g.double(), b.double(), eps),
-        lambda x, g, b, eps=1e-5: (
-            (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + eps) ** 0.5 * g + b
-        ),
+        lambda x, g, b, eps=1e-5: F.layer_norm(x.double(), x.shape[-1:], g.double(), b.double(), eps).to(x.dtype),
+        lambda x, g, b, eps=1e-5: F.layer_norm(x, x.shape[-1:], g.to(x.dtype), b.to(x.dtype), eps),
     ],
 )
 def test_a_right_layer_norm_is_accepted(answer):
@@ -153,9 +149,9 @@ def root_mean_square(x, eps):
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda x, g, eps=1e-6: F.rms_norm(x.float(), x.shape[-1:], g, eps).type_as(x),
-        lambda x, g, eps=1e-6: (x.float() / root_mean_square(x, eps) * g).to(x.dtype),
-        lambda x, g, eps=1e-6: (x.float() / root_mean_square(x, eps)).to(x.dtype) * g,  # as one popular model does
+        lambda x, g, eps=1e-6: F.rms_norm(x.float(), x.shape[-1:], g, eps),
+        lambda x, g, eps=1e-6: F.rms_norm(x, x.shape[-1:], g.to(x.dtype), eps),
+        lambda x, g, eps=1e-6: x.float() / root_mean_square(x, eps) * g,
         lambda x, g, eps=1e-6: (x.float() / root_mean_square(x, eps)).to(x.dtype) * g.to(x.dtype),
         lambda x, g, eps=1e-6: x / root_mean_square(x, eps) * g,
         lambda x, g, eps=1e-6: x / (x.double().norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5 * g,
@@ -168,7 +164,7 @@ def root_mean_square(x, eps):
     ],
 )  # fmt: skip
 def test_a_right_rms_norm_is_accepted(answer):
-    found = verdict(answer, RMS)
+    found = verdict(lambda x, *rest: answer(x, *rest).to(x.dtype), RMS)
     assert found.status == "correct", found.message
 
 
@@ -184,6 +180,61 @@ def test_a_right_rms_norm_is_accepted(answer):
 def test_a_right_residual_block_is_accepted(answer):
     found = verdict(answer, BLOCK)
     assert found.status == "correct", found.message
+
+
+# ---------------------------------------------------------------- float16
+@pytest.mark.parametrize(
+    ("answer", "exercise"),
+    [
+        (lambda x, g, b, eps=1e-5: F.layer_norm(x.float(), x.shape[-1:], g, b, eps), LAYER),
+        (lambda x, g, b, eps=1e-5: F.layer_norm(x.double(), x.shape[-1:], g.double(), b.double(), eps), LAYER),
+        (lambda x, g, eps=1e-6: F.rms_norm(x.float(), x.shape[-1:], g, eps), RMS),
+        (lambda x, g, eps=1e-6: (x.float() / root_mean_square(x, eps)).to(x.dtype) * g, RMS),  # g makes float32 of it
+    ],
+)
+def test_a_result_that_is_wider_than_a_float16_x_is_named(answer, exercise):
+    found = verdict(answer, exercise)
+    assert (found.status, found.mistake) == ("wrong", "not_converted_back")
+    assert "The result should have dtype float16, but has float" in found.message
+
+
+def test_a_result_that_is_wider_than_a_float16_x_is_said_after_what_is_wrong_in_its_numbers():
+    found = verdict(lambda x, g, b, eps=1e-5: annotated(x.float(), g, b, eps))
+    assert found.mistake == "unbiased + eps_outside"
+    assert "float16" not in found.message
+
+
+def in_half(mean, spread):
+    def answer(x, gamma, beta, eps=1e-5):
+        return ((x - mean(x)) / (spread(x) + eps).sqrt() * gamma + beta).to(x.dtype)
+
+    return answer
+
+
+def mean_of(x):
+    return x.mean(-1, keepdim=True)
+
+
+def variance_of(x):
+    return x.var(-1, correction=0, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (in_half(mean_of, variance_of), "as x.var of a float16 x is"),
+        (in_half(lambda x: mean_of(x.float()), variance_of), "as x.var of a float16 x is"),
+        (in_half(mean_of, lambda x: (x - mean_of(x)).square().mean(-1, keepdim=True)), "the square of 300 does not"),
+    ],
+)
+def test_a_variance_taken_in_float16_is_named(answer, said):
+    found = verdict(answer)
+    assert found.mistake == "statistics_in_half" and said in found.message
+
+
+def test_the_variance_of_some_float16_x_is_no_float16():
+    halves = [probe.make()[0] for probe in LAYER.probes if probe.make()[0].dtype == torch.half]
+    assert any(x.var(-1, correction=0).isinf().any() and not x.std(-1).isinf().any() for x in halves)
 
 
 # ---------------------------------------------------------------- layer norm, named
@@ -234,7 +285,9 @@ LAYER_WRONG = {
     "unbiased + over_length": lambda x, g, b, eps=1e-5: (
         g * (x - x.mean(-2, keepdim=True)) / (x.var(-2, keepdim=True) + eps).sqrt() + b
     ),
-    "unbiased + no_keepdim": lambda x, g, b, eps=1e-5: (x - x.mean(-1)) / (x.var(-1) + eps).sqrt() * g + b,
+    "unbiased + no_keepdim + statistics_in_half": lambda x, g, b, eps=1e-5: (
+        (x - x.mean(-1)) / (x.var(-1) + eps).sqrt() * g + b
+    ),
     "unbiased + affine_missing": norm_of(spread=unbiased, affine=lambda n, g, b: n),
     "unbiased + statistics_in_half": norm_of(
         spread=lambda x: (x - x.mean(-1, keepdim=True)).square().sum(-1, keepdim=True) / (x.shape[-1] - 1),
@@ -254,7 +307,7 @@ LAYER_WRONG = {
     "sum_of_squares": norm_of(spread=lambda x: (x - x.mean(-1, keepdim=True)).square().sum(-1, keepdim=True)),
     "wrong_count": norm_of(mean=lambda x: x.sum(-1, keepdim=True) / len(x)),
     "standard_error": norm_of(spread=lambda x: x.var(-1, correction=0, keepdim=True) / x.shape[-1]),
-    "over_everything": lambda x, g, b, eps=1e-5: g * (x - x.mean()) / (x.var(correction=0) + eps).sqrt() + b,
+    "over_everything": lambda x, g, b, eps=1e-5: g * (x - x.mean()) / (x.float().var(correction=0) + eps).sqrt() + b,
     "over_sequence": lambda x, g, b, eps=1e-5: F.layer_norm(x.float(), x.shape[1:], None, None, eps) * g + b,
     "axis_counted_from_front": norm_of(**over(1)),
     "over_batch": norm_of(**over(0)),
@@ -264,7 +317,7 @@ LAYER_WRONG = {
     ),
     "mean_over_batch": norm_of(mean=lambda x: x.mean(0)),
     "variance_over_everything": norm_of(spread=lambda x: x.var(correction=0)),
-    "no_keepdim": lambda x, g, b, eps=1e-5: (x - x.mean(-1)) / (x.var(-1, correction=0) + eps).sqrt() * g + b,
+    "no_keepdim": lambda x, g, b, eps=1e-5: (x - x.mean(-1)) / (x.float().var(-1, correction=0) + eps).sqrt() * g + b,
     "not_centred": norm_of(mean=lambda x: 0.0, spread=lambda x: x.square().mean(-1, keepdim=True)),
     "not_normalised": lambda x, g, b, eps=1e-5: x * g + b,
     "not_scaled": norm_of(below=lambda v, eps: 1.0),
@@ -299,6 +352,30 @@ LAYER_WRONG = {
     "gamma_and_beta_misused": norm_of(affine=lambda n, g, b: n * (g + b)),
     "eps_misplaced": norm_of(below=lambda v, eps: v.sqrt() - eps),
 }  # fmt: skip
+
+
+def without_parentheses(x, g, b, eps=1e-5):
+    y = x.float()
+    return (y - y.mean(-1, keepdim=True) / (y.var(-1, correction=0, keepdim=True) + eps).sqrt() * g + b).to(x.dtype)
+
+
+def centred_in_place(x, g, b, eps=1e-5):
+    y = x.float()
+    y -= y.mean(-1, keepdim=True)
+    return by_hand(y, g, b, eps).to(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "said"),
+    [
+        (without_parentheses, "parentheses_missing", "multiplied by gamma, and that is subtracted from x"),
+        (centred_in_place, "changes_x", "x.float() makes no copy"),
+    ],
+)
+def test_another_form_of_a_mistake_gets_a_sentence_of_its_own(answer, name, said):
+    found = verdict(answer)
+    assert found.mistake == name and said in found.message
+    assert "There may be more" not in found.message
 
 
 @pytest.mark.parametrize("name", LAYER_WRONG)
@@ -380,11 +457,24 @@ RMS_WRONG = {
     "no_keepdim": rms_of(size=lambda x: x.square().mean(-1)),
     "square_in_half": lambda x, g, eps=1e-6: x.float() / (x.square().mean(-1, keepdim=True) + eps).sqrt() * g,
     "half_precision": lambda x, g, eps=1e-6: x.float() / ((x * x).float().mean(-1, keepdim=True) + eps).sqrt() * g,
+    "length_times_root": lambda x, g, eps=1e-6: (
+        x.float() / ((x.float().norm(dim=-1, keepdim=True) ** 2 * x.shape[-1] + eps) ** 0.5) * g
+    ),
+    "length_times_root + eps_outside": lambda x, g, eps=1e-6: (
+        x.float() / (x.float().norm(dim=-1, keepdim=True) * x.shape[-1] ** 0.5 + eps) * g
+    ),
     "size_not_one": rms_of(below=lambda s, eps: torch.exp(s)),
     "size_returned": lambda x, g, eps=1e-6: root_mean_square(x, eps),
     "changes_x": lambda x, g, eps=1e-6: x.div_(root_mean_square(x, eps)) * g,
     "rounded": lambda x, g, eps=1e-6: rms_of()(x, g, eps).half().float(),
 }  # fmt: skip
+
+
+def test_a_root_taken_before_the_mean_is_said():
+    found = verdict(rms_of(size=lambda x: (x.square() + 1e-6).sqrt().mean(-1, keepdim=True), below=lambda s, e: s), RMS)
+    assert found.mistake == "mean_of_absolute_values"
+    exact = verdict(lambda x, g, eps=1e-6: x / (x.float() ** 2 + eps).sqrt().mean(-1, keepdim=True) * g, RMS)
+    assert "You take the root of each square before the mean is taken" in exact.message
 
 
 @pytest.mark.parametrize("name", RMS_WRONG)

@@ -43,6 +43,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax_of_tokens": lambda g: g.softmax(-2),
     "wrong_sign": lambda g: g * (-g).sigmoid(),
     "negated": lambda g: F.silu(-g),
+    "minus_below": lambda g: g / (1 - (-g).exp()),
     "complement": lambda g: 1 - g.sigmoid(),
     "twice": lambda g: F.silu(F.silu(g)),
     "sigmoid_of_silu": lambda g: F.silu(g).sigmoid(),
@@ -96,6 +97,7 @@ def _hidden(x: Tensor, w_gate: Tensor, gate: Tensor, up: Tensor, act: Callable[[
         "divided": lambda: up / act(gate),
         "x_sigmoid": lambda: x * gate.sigmoid() * up,
         "up_squared": lambda: act(gate) * up * up,
+        "up_plus_one": lambda: act(gate) * (1 + up),
         "silu_of_x": lambda: (F.silu(x) @ w_gate) * up,
     }[place]()
 
@@ -228,6 +230,11 @@ SWIGLU_MISTAKES = (
         "wrong_sign",
         "negated",
     ),
+    *_other(
+        "sign",
+        "The denominator of your sigmoid is 1 - exp(-g), which is 0 where g is 0: it must be 1 + exp(-g).",
+        "minus_below",
+    ),
     *_other("complement", "Your gate is 1 minus the sigmoid: open where it should be closed.", "complement"),
     *_other("silu_twice", "You apply silu twice to the gate.", "twice"),
     *_other("silu_twice", "You take the sigmoid of silu: one function too many.", "sigmoid_of_silu"),
@@ -236,6 +243,11 @@ SWIGLU_MISTAKES = (
         "one_added",
         "You add 1 to the gate (or x w_up to the product), so what passes is never held back entirely.",
         "silu_plus_one",
+    ),
+    *each(
+        "one_added",
+        "You add 1 to x w_up (as some models do). Here it is multiplied by the gate as it is.",
+        {"place": "up_plus_one"},
     ),
     Mistake(
         "silu_on_both",
@@ -480,6 +492,28 @@ SWIGLU_MISTAKES = (
     ),
 )
 
+OPERATORS = (
+    Mistake(
+        "read_from_the_left",
+        "Python reads * and @ from left to right: x @ w_gate * x @ w_up is ((x @ w_gate) * x) @ w_up. Put each product "
+        "with @ in brackets, and apply silu to x @ w_gate alone. The shapes fit the wrong way only where d_model and "
+        "d_ff are equal.",
+        lambda x, w_gate, w_up, w_down: F.silu(x @ w_gate * x @ w_up) @ w_down,
+    ),
+    Mistake(
+        "chained",
+        "You multiply the gate by the matrix w_up. What the gate multiplies is x w_up, entry by entry, *: w_up is "
+        "multiplied with x. The shapes fit your way only where d_model and d_ff are equal.",
+        lambda x, w_gate, w_up, w_down: F.silu(x @ w_gate) @ w_up @ w_down,
+    ),
+    Mistake(
+        "entry_by_entry",
+        "You multiply by the matrices with *, entry by entry: the product of a matrix is @. The shapes fit only where "
+        "the sizes happen to be equal.",
+        lambda x, w_gate, w_up, w_down: F.silu(x * w_gate) * (x * w_up) * w_down,
+    ),
+)
+
 ONE_GATE = "x of shape (1, 5, 4), d_ff 4, w_down the identity, all columns of w_gate alike"
 
 
@@ -520,7 +554,7 @@ SWIGLU = Exercise(
     probes=probes(_probe, _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True), seed=11),
     compound=wrong_swiglu,
     at_once=2,
-    mistakes=SWIGLU_MISTAKES,
+    mistakes=(*SWIGLU_MISTAKES, *OPERATORS),
     symptoms=(
         *OPENINGS,
         linear(

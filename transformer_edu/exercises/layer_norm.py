@@ -66,9 +66,10 @@ def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keep
         return y.mean(over, keepdim=keepdim)
 
     deviations = x - x.mean(over, keepdim=True)
+    count = torch.tensor(x.numel() / x.mean(over, keepdim=True).numel())
     return {
         "variance": lambda: mean(deviations.square()),
-        "unbiased": lambda: x.var(over, correction=1, keepdim=keepdim),
+        "unbiased": lambda: mean(deviations.square()) * (count / (count - 1)),
         "two_less": lambda: deviations.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 2),
         "about_centre": lambda: mean(centred.square()),
         "about_centre_unbiased": lambda: centred.square().sum(over, keepdim=keepdim) / (x.shape[-1] - 1),
@@ -137,18 +138,23 @@ def normalise(
         wide = wide + beta
     over = dims(x, mean_axis or axis)
     mean = wide.mean(over, keepdim=kept in ("both", "spread_dropped"))
-    if inputs == "x_changed":
+    if inputs == "x_changed" or (inputs == "x_changed_in_float32" and x.dtype == torch.float32):
         x -= mean
     if inputs == "gamma_changed":
         gamma *= 1.5
     centred = _centred(wide, mean, centre)
     measured = _spread(wide, centred, dims(x, spread_axis or axis), spread, kept in ("both", "mean_dropped"))
+    if precision == "half_spread":
+        measured = measured.to(x.dtype).float()
     normed = divided(mean if form == "mean_divided" else centred, measured, eps, root, place)
     if form == "mean_divided":
         normed = wide - normed
     if form == "clipped":
         normed = normed.clamp(-1, 1)
-    result = _scaled(normed, gamma, beta, scale, shift).to(x.dtype)
+    if form == "mean_scaled":
+        normed = -divided(mean, measured, eps, root, place)
+    result = _scaled(normed, gamma, beta, scale, shift)
+    result = (wide + result if form == "mean_scaled" else result).to(x.dtype)
     return {
         "statistics": lambda: (mean, measured),
         "spread": lambda: measured,
@@ -236,6 +242,12 @@ CENTRES = (
         "You divide the mean alone by the standard deviation, and subtract that from x: it is the whole difference, (x "
         "- mean), that is divided. Parentheses are missing.",
         {"form": "mean_divided"},
+    ),
+    *each(
+        "parentheses_missing",
+        "The mean alone is divided by the standard deviation and multiplied by gamma, and that is subtracted from x: * "
+        "and / come before -. It is the whole difference that is divided: parentheses are missing, (x - mean) / ...",
+        {"form": "mean_scaled"},
     ),
     *each(
         "median_subtracted",
@@ -547,10 +559,24 @@ FORMS = (
         {"inputs": "x_changed"},
     ),
     *each(
+        "changes_x",
+        "The caller's x is changed: where x is float32 already, x.float() makes no copy, and an operation in place "
+        "(-=, /=, sub_) on what it gives works on x itself. In a layer the residual still needs the x that came. Write "
+        "y = y - mean, which makes a new tensor.",
+        {"inputs": "x_changed_in_float32"},
+    ),
+    *each(
         "statistics_in_half",
         "With float16 your variance is a float16 too, where numbers end at 65504: the square of 300 does not fit. "
         "Convert first, x.float(), and convert back at the end.",
         {"precision": "half"},
+        edge=True,
+    ),
+    *each(
+        "statistics_in_half",
+        "With float16 your variance is a float16 too, as x.var of a float16 x is: numbers end at 65504 there, and the "
+        "variance of [600, -600, 200, 40] does not fit. Convert first, x.float(), and convert back at the end.",
+        {"precision": "half_spread"},
         edge=True,
     ),
 )
@@ -643,11 +669,16 @@ LAYER_NORM = Exercise(
             f"x = [[300, 310, 290, 305]] {HALF}",
             _given(lambda: torch.tensor([[300.0, 310.0, 290.0, 305.0]]).half()),
             edge=True,
+            same_dtype=True,
         ),
-        Probe(
-            f"x = [[300, -300, 100, 20]] {HALF}",
-            _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
-            edge=True,
+        *(
+            Probe(
+                f"x = [[{3 * n}, {-3 * n}, {n}, {n // 5}]] {HALF}",
+                _given(lambda n=n: torch.tensor([[3.0 * n, -3.0 * n, n, n / 5]]).half()),
+                edge=True,
+                same_dtype=True,
+            )
+            for n in (100, 200)
         ),
     ),
     compound=normalise,

@@ -55,6 +55,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "softmax_of_relu": lambda h: F.relu(h).softmax(-1),
     "minus_relu": lambda h: -F.relu(h),
     "twice_linear": lambda h: h + F.relu(h),
+    "twice_relu": lambda h: 2 * F.relu(h),
 }
 
 
@@ -95,6 +96,7 @@ def _first_layer(x: Tensor, w1: Tensor, b1: Tensor, bias1: str, act: Callable[[T
         "after": lambda: act(h) + b1,
         "minus": lambda: act(h - b1),
         "twice": lambda: act(h + b1) + b1,
+        "twice_inside": lambda: act(h + 2 * b1),
         "over_time": lambda: act(h + _over_time(b1)),
         "times": lambda: act(h * b1),
         "on_x": lambda: act((x + b1) @ w1),
@@ -117,9 +119,10 @@ def _mixed(h: Tensor, x: Tensor, mixing: str) -> Tensor:
     }[mixing]()
 
 
-def _second_layer(h: Tensor, w2: Tensor, b2: Tensor, bias2: str) -> Tensor:
+def _second_layer(h: Tensor, w2: Tensor, b1: Tensor, b2: Tensor, bias2: str) -> Tensor:
     return {
         "right": lambda: h @ w2 + b2,
+        "first_again": lambda: h @ w2 + b1,
         "none": lambda: h @ w2,
         "minus": lambda: h @ w2 - b2,
         "twice": lambda: h @ w2 + 2 * b2,
@@ -139,8 +142,10 @@ def _ended(out: Tensor, x: Tensor, b2: Tensor, d_ff: int, end: str) -> Tensor:
         "gelu": lambda: F.gelu(out),
         "tanh": lambda: out.tanh(),
         "residual_minus": lambda: out - x,
+        "residual_relu": lambda: F.relu(x + out),
         "over_root_d_model": lambda: out / x.shape[-1] ** 0.5,
         "over_d_ff": lambda: out / d_ff,
+        "doubled": lambda: 2 * out,
         "mean": lambda: out.mean(-2, keepdim=True).expand_as(out),
     }.get(end, lambda: ended(out, x, end))()
 
@@ -172,7 +177,7 @@ def wrong_feed_forward(
     h = _mixed(_first_layer(x, w1, b1, bias1, ACTIVATIONS[activation]), x, mixing)
     if result == "hidden":
         return h
-    out = _ended(_second_layer(h, w2, b2, bias2), before, b2, h.shape[-1], end)
+    out = _ended(_second_layer(h, w2, b1, b2, bias2), before, b2, h.shape[-1], end)
     if inputs == "overwritten":
         before.copy_(out)
     return {
@@ -223,6 +228,13 @@ FEED_FORWARD_MISTAKES = (
         alone=True,
     ),
     *each(
+        "activation_last",
+        "The activation comes after the second layer instead of between the two, and b1 is not used: you compute "
+        "max(0, x w1 w2 + b2), which one matrix could do. It must be max(0, x w1 + b1) w2 + b2.",
+        {"activation": "none", "end": "relu", "bias1": "none"},
+        alone=True,
+    ),
+    *each(
         "activation_twice",
         "You apply the activation to the result as well, so it is never negative. Only the hidden units go through it; "
         "the second layer is linear.",
@@ -269,6 +281,11 @@ FEED_FORWARD_MISTAKES = (
     *_other("wrong_half", "relu with the sign of h exchanged, relu(-h)", "negated"),
     *_other("another_activation", "h + relu(h) instead of relu", "twice_linear"),
     *each(
+        "scaled",
+        "Your hidden units are twice as large as they should be. (relu(h) is half of h + |h|.)",
+        {"activation": "twice_relu"},
+    ),
+    *each(
         "mixes_positions",
         f"Your softmax runs over the tokens of a sequence, so the tokens influence each other. {BY_ITSELF} {OTHER}",
         {"activation": "softmax_of_tokens"},
@@ -298,6 +315,11 @@ FEED_FORWARD_MISTAKES = (
     ),
     *each("bias_subtracted", "You subtract b1 instead of adding it.", {"bias1": "minus"}),
     *each("bias_twice", "You add b1 twice, inside the activation and once more after it.", {"bias1": "twice"}),
+    *each(
+        "bias_twice",
+        "You add b1 twice before the activation. (F.linear with a bias has added it already.)",
+        {"bias1": "twice_inside"},
+    ),
     *each(
         "bias_over_time",
         BROADCAST.format("b1", "hidden unit"),
@@ -335,6 +357,12 @@ FEED_FORWARD_MISTAKES = (
     ),
     *each("bias_subtracted", "You subtract b2 instead of adding it.", {"bias2": "minus"}),
     *each("bias_twice", "You add b2 twice.", {"bias2": "twice"}),
+    *each(
+        "biases_exchanged",
+        "You add b1 at the end as well: it has d_ff numbers and belongs to the first product. At the end b2 is added, "
+        "which has d_model numbers. The shapes fit the wrong way only where the two widths are equal.",
+        {"bias2": "first_again"},
+    ),
     *each("bias_over_time", BROADCAST.format("b2", "column"), {"bias2": "over_time"}),
     *each("bias_multiplied", "You multiply by b2 instead of adding it.", {"bias2": "times"}),
     *each(
@@ -386,6 +414,12 @@ FEED_FORWARD_MISTAKES = (
         {"end": "residual_minus"},
     ),
     *each(
+        "residual_and_activation",
+        "You add x to the result and apply the activation to the sum. Neither belongs here: the layer around this "
+        "function adds x, and the second layer is linear.",
+        {"end": "residual_relu"},
+    ),
+    *each(
         "norm_inside",
         "You normalise the result (layer norm). No norm belongs inside: the layer around this function has one.",
         {"end": "norm"},
@@ -427,6 +461,7 @@ FEED_FORWARD_MISTAKES = (
         "You divide the result by d_ff. The hidden units' contributions are added, not averaged.",
         {"end": "over_d_ff"},
     ),
+    *each("scaled", "Your result is twice the right one.", {"end": "doubled"}),
     *each(
         "activation_at_the_end",
         "Your result goes through one more function at the end (gelu, sigmoid, tanh or softmax). The second layer is "
@@ -520,6 +555,39 @@ FEED_FORWARD_MISTAKES = (
 )
 
 
+def _with(first: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A wrong feed-forward layer whose hidden units are first(x, w1, b1, w2)."""
+    return lambda x, w1, b1, w2, b2: first(x, w1, b1, w2) @ w2 + b2
+
+
+OPERATORS = (
+    Mistake(
+        "brackets_missing",
+        "In relu(x w1) + b1 @ w2 only b1 is multiplied by w2, since @ comes before +. Put brackets around the sum that "
+        "w2 is to multiply. The shapes fit only where d_model and d_ff are equal.",
+        lambda x, w1, b1, w2, b2: F.relu(x @ w1) + b1 @ w2 + b2,
+    ),
+    Mistake(
+        "entry_by_entry",
+        "You multiply by the matrices with *, entry by entry: the product of a matrix is @. The shapes fit only where "
+        "the sizes happen to be equal.",
+        lambda x, w1, b1, w2, b2: F.relu(x * w1 + b1) * w2 + b2,
+    ),
+    Mistake(
+        "comparison_alone",
+        "A comparison, h > 0, is True or False: it says where a hidden unit responds, and not how strongly. What goes "
+        "on is h itself where it is positive, and 0 elsewhere: torch.relu(h).",
+        _with(lambda x, w1, b1, w2: x @ w1 + b1 > 0),
+    ),
+    Mistake(
+        "positive_ones_picked",
+        "With h[h > 0] the positive numbers are picked out and stand in one row, so that tokens and units are lost. "
+        "What is wanted is h with a 0 in the place of each negative number: torch.relu(h).",
+        _with(lambda x, w1, b1, w2: (x @ w1 + b1)[x @ w1 + b1 > 0]),
+    ),
+)
+
+
 def _by_value(seen: Seen) -> list[tuple[float, float, float]]:
     """(h, relu(h), what the reader made of it) for each hidden unit of the probe whose second layer does nothing."""
     probe = next(p for p, _, _ in seen if p.says.startswith(UNIT))
@@ -579,7 +647,7 @@ FEED_FORWARD = Exercise(
     ),
     compound=wrong_feed_forward,
     at_once=2,
-    mistakes=FEED_FORWARD_MISTAKES,
+    mistakes=(*FEED_FORWARD_MISTAKES, *OPERATORS),
     symptoms=(
         *OPENINGS,
         linear(

@@ -35,7 +35,7 @@ __all__ = ["RMS_NORM"]
 
 
 # ---------------------------------------------------------------- one wrong implementation
-def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool) -> Tensor:
+def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool, eps: float) -> Tensor:
     """What stands under the root, before eps."""
 
     def mean(y: Tensor) -> Tensor:
@@ -56,10 +56,12 @@ def _measured(x: Tensor, over: tuple[int, ...], size: str, keepdim: bool) -> Ten
         "over_rows": lambda: x.square().sum(over, keepdim=keepdim) / len(x),
         "over_second": lambda: x.square().sum(over, keepdim=keepdim) / x.shape[1],
         "sum_absolute": lambda: x.abs().sum(over, keepdim=keepdim).square(),
+        "root_before_mean": lambda: mean((x.square() + eps).sqrt()),
         "root_of_sum": lambda: (x.square().sum(over, keepdim=keepdim).sqrt() / x.shape[-1]).square(),
         "ones": lambda: torch.ones(()),
         "median": lambda: x.square().median(-1, keepdim=keepdim).values,
         "mean_of_fourth": lambda: mean(x**4),
+        "sum_times_width": lambda: x.square().sum(over, keepdim=keepdim) * x.shape[-1],
     }[size]()
 
 
@@ -90,13 +92,13 @@ def normalise(
     below = wide - wide.mean(over, keepdim=True) if centre == "both" else wide
     if precision == "half_square":
         below = x.clone()
-    measured = _measured(below, over, size, kept == "yes")
+    measured = _measured(below, over, size, kept == "yes", eps)
     if form == "absolute":
         above = above.abs()
     if form == "square":
         above = above.square()
     normed = divided(above, measured, eps, root, place)
-    if inputs == "x_changed":
+    if inputs == "x_changed" or (inputs == "x_changed_in_float32" and x.dtype == torch.float32):
         x /= 2
     if inputs == "gamma_changed":
         gamma *= 1.5
@@ -178,6 +180,12 @@ RMS_MISTAKES = (
         {"size": "absolute"},
     ),
     *each(
+        "mean_of_absolute_values",
+        "You take the root of each square before the mean is taken, which leaves absolute values: first the mean of "
+        "the squares, then its root.",
+        {"size": "root_before_mean", "root": "none", "place": "missing"},
+    ),
+    *each(
         "sum_of_absolute_values",
         "You divide by the sum of the absolute values: it must be the root of the mean of the squares.",
         {"size": "sum_absolute"},
@@ -192,6 +200,14 @@ RMS_MISTAKES = (
         "mean_outside_the_root",
         "You take the root of the sum first and divide by d_model after it: the mean belongs under the root.",
         {"size": "root_of_sum"},
+    ),
+    *each(
+        "length_times_root",
+        "You divide by the length of x times sqrt(d_model), where the root of the mean of the squares is that length "
+        "divided by sqrt(d_model).",
+        {"size": "sum_times_width"},
+        {"size": "sum_times_width", "place": "missing"},
+        {"size": "sum_times_width", "place": "clamped_late"},
     ),
     *each(
         "not_divided",
@@ -293,6 +309,13 @@ RMS_MISTAKES = (
         {"inputs": "x_changed"},
     ),
     *each(
+        "changes_x",
+        "The caller's x is changed: where x is float32 already, x.float() makes no copy, and an operation in place "
+        "(*=, /=, mul_) on what it gives works on x itself. In a layer the residual still needs the x that came. Write "
+        "y = y / ..., which makes a new tensor.",
+        {"inputs": "x_changed_in_float32"},
+    ),
+    *each(
         "square_in_half",
         "With float16 you keep the mean of the squares in float16, where numbers end at 65504 and nothing lies between "
         "0 and 0.00000006: the square of 300 does not fit, and that of 0.0001 is 0. Convert first, x.float(), then "
@@ -348,11 +371,13 @@ RMS_NORM = Exercise(
             f"x = [[300, -300, 100, 20]] {HALF}",
             _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
             edge=True,
+            same_dtype=True,
         ),
         Probe(
             f"x = [[0.0001, -0.0001, 0.0002, 0.0001]] {HALF}, eps 1e-12",
             _given(lambda: torch.tensor([[1e-4, -1e-4, 2e-4, 1e-4]]).half(), eps=1e-12),
             edge=True,
+            same_dtype=True,
         ),
     ),
     compound=normalise,

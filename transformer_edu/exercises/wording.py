@@ -42,7 +42,7 @@ class Difference:
 class Complaint:
     """What is wrong with one outcome, in words, and as a picture where a tensor is wrong."""
 
-    kind: str  # raised, called, hung, accepted, kind, dtype, device, shape, changed, gradient, finite, value
+    kind: str  # raised, called, hung, accepted, kind, dtype, device, shape, changed, gradient, width, finite, value
     text: str
     difference: Difference | None = None
 
@@ -77,7 +77,15 @@ def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[
             f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or"
             f" use operations that return a new tensor (x = x / 2, not x /= 2).\n{where}",
         )
-    return complaint or _gradient_complaint(expected, given, where)
+    return complaint or _gradient_complaint(expected, given, where) or _width_complaint(probe, expected, given, where)
+
+
+def _width_complaint(probe: Probe, expected: Outcome, given: Outcome, where: str) -> Complaint | None:
+    """A result that is right but for its dtype, which is wider than the one that is asked for."""
+    if not probe.same_dtype or given.value.dtype == expected.value.dtype:
+        return None
+    text = f"The result should have dtype {_dtype(expected.value)}, but has {_dtype(given.value)}."
+    return Complaint("width", f"{text}\n{where}")
 
 
 def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Complaint | None:
