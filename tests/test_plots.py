@@ -766,8 +766,10 @@ def frames(ax):
     return found
 
 
-def test_a_beam_grows_to_the_right_with_a_column_for_each_step():
-    nodes = frames(plots.beam_tree(**TREE).axes[0])
+def test_a_beam_grows_to_the_right_with_a_column_for_each_round():
+    (ax,) = plots.beam_tree(**TREE).axes
+    nodes = frames(ax)
+    assert {"round 1", "round 2", "round 3"} <= {text.get_text() for text in ax.texts}
     assert set(nodes) == {"<start>", "a −0.50", "b −1.00", "c −1.50", "d −2.00", "</s> −1.25", "</s> −1.75", "e −3.00"}
     lefts = {text: place[0] for text, place in nodes.items()}
     assert lefts["<start>"] < lefts["a −0.50"] == lefts["b −1.00"] < lefts["c −1.50"] == lefts["d −2.00"]
@@ -791,15 +793,22 @@ def test_each_branch_of_a_beam_leads_from_the_parent_to_its_child():
     assert all((np.diff(line.get_xdata()) >= 0).all() for line in ax.lines)
 
 
-def test_what_won_is_thick_and_what_fell_out_is_dashed():
+def test_what_won_is_thick_and_what_goes_no_further_is_dashed():
     plain = frames(plots.beam_tree(**TREE).axes[0])
     lines = {text: (width, dash) for text, (_, _, width, dash) in plain.items()}
     assert lines["d −2.00"][1] != "-" and lines["d −2.00"][1] != lines["c −1.50"][1]  # no child, and not at the end
-    assert lines["e −3.00"] == lines["a −0.50"] == lines["c −1.50"]  # the last step: nobody knows
+    assert lines["e −3.00"] == lines["a −0.50"] == lines["c −1.50"]  # the last round: nobody knows
     assert lines["</s> −1.25"][0] > lines["a −0.50"][0]
     won = frames(plots.beam_tree(**TREE, best=(2, 0)).axes[0])
     thick = {text for text, (_, _, width, _) in won.items() if width > lines["</s> −1.25"][0]}
     assert thick == {"b −1.00", "c −1.50", "</s> −1.75"}
+
+
+def test_what_ended_is_filled_and_nothing_else():
+    (ax,) = plots.beam_tree(**TREE, best=(2, 0)).axes
+    filled = [patch.get_xy() for patch in ax.patches if patch.get_facecolor()[:3] != (1.0, 1.0, 1.0)]
+    places = {(corners[:, 0].min(), (corners[:, 1].min() + corners[:, 1].max()) / 2) for corners in filled}
+    assert places == {frames(ax)[text][:2] for text in ("</s> −1.25", "</s> −1.75")}
 
 
 def test_no_two_nodes_of_a_beam_touch():
@@ -809,23 +818,23 @@ def test_no_two_nodes_of_a_beam_touch():
 
 
 def test_the_line_beside_a_beam_tells_the_best_and_the_others_that_ended():
-    text = "Beam (t): 3 steps, 7 hypotheses, 2 of them ended, 1 fell out"
+    text = "Beam (t): 3 rounds, 7 hypotheses, 2 of them ended, 1 goes no further"
     picture = plots.beam_tree(**TREE, best=(2, 0), title="t")
     assert picture.alt_text == f"{text}. Best: b c </s> −1.75. Others that ended: a </s> −1.25."
     trained = plots.beam_tree(**TREE, best=(2, 0), title="t", exact=False)
     assert trained.alt_text == f"{text}. Best: b c </s>. Others that ended: a </s>."
     tensor = {**TREE, "scores": [torch.tensor(level) for level in TREE["scores"]], "ended": None}
-    assert plots.beam_tree(**tensor).alt_text == "Beam: 3 steps, 7 hypotheses, 0 of them ended, 2 fell out."
+    assert plots.beam_tree(**tensor).alt_text == "Beam: 3 rounds, 7 hypotheses, 0 of them ended, 2 go no further."
 
 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"tokens": []}, "tokens must have at least one step, and each step a hypothesis, got steps of []"),
-        ({"scores": [[0.0], [0.0]]}, "scores must have one entry for each token, in steps of [2, 3, 2], got steps of"),
-        ({"parents": [[0, 0], [2, 0, 0], [0, 0]]}, "parents[1][0] is hypothesis 2 of the step before, of 2"),
-        ({"parents": [[0, 0], [1, 0, 0], [0, 2]]}, "parents[2][1] is hypothesis 2 of the step before, which has ended"),
-        ({"best": (2, 2)}, "best is (2, 2), but there is no hypothesis 2 of step 2"),
+        ({"tokens": []}, "tokens must have at least one round, and each round a hypothesis, got rounds of []"),
+        ({"scores": [[0.0], [0.0]]}, "scores must have one entry for each token, in rounds of [2, 3, 2], got rounds"),
+        ({"parents": [[0, 0], [2, 0, 0], [0, 0]]}, "parents[1][0] is hypothesis 2 of the round before, of 2"),
+        ({"parents": [[0, 0], [1, 0, 0], [0, 2]]}, "parents[2][1] is hypothesis 2 of the round before, which ended"),
+        ({"best": (2, 2)}, "best is (2, 2), but there is no hypothesis 2 of round 2"),
     ],
 )
 def test_what_is_no_beam_is_refused(change, text):

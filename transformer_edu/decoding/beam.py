@@ -1,4 +1,4 @@
-"""Several paths at once: beam search, as a function and step by step.
+"""Several paths at once: beam search, as a function and round by round.
 
 Sutskever et al. 2014, section 3.2; the length penalty: Wu et al. 2016, section 7 (here the plain n^alpha).
 """
@@ -34,7 +34,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Beam:
-    """One step of the search: the best continuations, those of them that live on, and those that ended here."""
+    """One round of the search: the best continuations, those of them that live on, and those that ended here."""
 
     live: tuple[Hypothesis, ...]
     ended: tuple[Hypothesis, ...]
@@ -50,7 +50,7 @@ def beam_search(
         start_id: begins every hypothesis.
         stop_id: ends one; it counts as a token.
         beam: how many live hypotheses are kept.
-        max_length: at most so many new tokens; what is cut off there competes with what has ended.
+        max_length: so many rounds, however many have ended by then; what is cut off there competes with what has ended.
         alpha: length penalty, see `Hypothesis.score`.
 
     >>> table = torch.tensor([[0.0, 0.6, 0.4], [0.0, 0.5, 0.5], [0.9, 0.05, 0.05]]).clamp(min=1e-9).log()
@@ -69,9 +69,9 @@ def beam_search(
 
 
 def beam_steps(step: Step, start_id: int, stop_id: int, beam: int, max_length: int) -> Iterator[Beam]:
-    """Yields each step of `beam_search`, as long as a hypothesis lives. In the last one all are `ended`.
+    """Yields each round of `beam_search`, as long as a hypothesis lives. In the last one all are `ended`.
 
-    From each step's continuations the 2 * beam best are looked at: among them at least `beam` do not end. A step with
+    From each round's continuations the 2 * beam best are looked at: among them at least `beam` do not end. A step with
     a method `reorder(parents)` is told which hypotheses live on, so that its cache can follow.
     """
     check_count("beam", beam)

@@ -1,6 +1,6 @@
 """Which tokens may be drawn, and how likely each is.
 
-Temperature and top-k: Fan et al. 2018, "Hierarchical Neural Story Generation", section 5.1; top-p: Holtzman et al.
+Temperature and top-k: Fan et al. 2018, "Hierarchical Neural Story Generation", section 5.4; top-p: Holtzman et al.
 2020, "The Curious Case of Neural Text Degeneration", section 3.1.
 """
 
@@ -31,7 +31,8 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
 def top_p_filter(logits: Tensor, p: float) -> Tensor:
     """The likeliest tokens whose probabilities together reach p stay, the others become -inf. Same shape.
 
-    The token with which the sum reaches p stays as well, so at least one does. (batch, vocab_size).
+    The token with which the sum reaches p stays as well, and the likeliest one always, even with p = 0.
+    logits: (batch, vocab_size).
 
     >>> top_p_filter(torch.tensor([[0.5, 0.3, 0.2]]).log(), 0.7).isfinite().tolist()
     [[True, True, False]]

@@ -13,7 +13,7 @@ from .picture import Picture
 from .values import array_of, number, sentence, spelled
 
 HIGH, GAP = 0.36, 0.1  # inches of a node, and between two of them
-PATH, LIVE, OUT = "#08519c", "0.35", "0.6"  # the best path, what goes on, what fell out of the beam
+PATH, LIVE, OUT = "#08519c", "0.35", "0.6"  # the best path, what goes on, what goes no further
 LOOKS = {"best": (PATH, 2.2, "-"), "live": (LIVE, 0.9, "-"), "ended": (LIVE, 1.8, "-"), "out": (OUT, 0.9, (0, (3, 2)))}
 
 
@@ -23,7 +23,7 @@ class _Node:
 
     label: str
     score: float
-    step: int
+    round: int
     parent: _Node | None = None
     ended: bool = False
     best: bool = False
@@ -32,7 +32,7 @@ class _Node:
 
     def path(self) -> list[_Node]:
         """From the first token to this one."""
-        return [*(self.parent.path() if self.parent and self.parent.step >= 0 else []), self]
+        return [*(self.parent.path() if self.parent and self.parent.round >= 0 else []), self]
 
 
 def beam_tree(
@@ -46,18 +46,19 @@ def beam_tree(
     title: str | None = None,
     exact: bool = True,
 ) -> Picture:
-    """A beam search from left to right: a column for each step, a node for each hypothesis.
+    """A beam search from left to right: a column for each round, a node for each hypothesis.
 
-    tokens   [step][i], the token that hypothesis i gained at that step
-    scores   [step][i], its score with that token, of any size: a sum of log-probabilities
-    parents  [step][i], which hypothesis of the step before it continues; those of the first step continue `start`
-    ended    [step][i], True where a hypothesis is complete; none are if it is left out
-    best     (step, i) of the one that wins: the path to it is drawn thick
+    tokens   [round][i], the token that hypothesis i gained in that round
+    scores   [round][i], its score with that token, of any size: a sum of log-probabilities
+    parents  [round][i], which hypothesis of the round before it continues; those of the first one continue `start`
+    ended    [round][i], True where a hypothesis is complete; none are if it is left out
+    best     (round, i) of the one that wins: the path to it is drawn thick
     exact    False where the scores come from training, and so differ a little from machine to machine: the alt text
              then names none
 
-    A thick frame has ended; a dashed one lived no longer, since others were better. Raises ValueError for lists that
-    do not fit each other, for a parent that is not there or has ended, and for a `best` that is not there.
+    A filled node has ended. A dashed one goes no further: it is in no later round, since others had better
+    continuations. Raises ValueError for lists that do not fit each other, for a parent that is not there or has ended,
+    and for a `best` that is not there.
     """
     root, levels = _grown(tokens, scores, parents, ended, start)
     if best is not None:
@@ -70,26 +71,26 @@ def beam_tree(
 
 
 def _grown(tokens: Any, scores: Any, parents: Any, ended: Any, start: Any) -> tuple[_Node, list[list[_Node]]]:
-    """The root and the nodes of each step, each linked to its parent."""
+    """The root and the nodes of each round, each linked to its parent."""
     sizes = [len(level) for level in tokens]
     if not sizes or not all(sizes):
-        raise ValueError(f"tokens must have at least one step, and each step a hypothesis, got steps of {sizes}")
+        raise ValueError(f"tokens must have at least one round, and each round a hypothesis, got rounds of {sizes}")
     ended = [[False] * size for size in sizes] if ended is None else ended
     for name, lists in (("scores", scores), ("parents", parents), ("ended", ended)):
         got = [len(level) for level in lists]
         if got != sizes:
-            raise ValueError(f"{name} must have one entry for each token, in steps of {sizes}, got steps of {got}")
+            raise ValueError(f"{name} must have one entry for each token, in rounds of {sizes}, got rounds of {got}")
     root, levels = _Node(written(spelled(start)), 0.0, -1), []
-    for step, size in enumerate(sizes):
+    for column, size in enumerate(sizes):
         before = levels[-1] if levels else [root]
         level = []
         for i in range(size):
-            place = int(parents[step][i])
+            place = int(parents[column][i])
             if not 0 <= place < len(before) or before[place].ended:
-                there = "which has ended" if 0 <= place < len(before) else f"of {len(before)}"
-                raise ValueError(f"parents[{step}][{i}] is hypothesis {place} of the step before, {there}")
-            label, score = written(spelled(tokens[step][i])), float(array_of(scores[step][i]))
-            node = _Node(label, score, step, before[place], bool(ended[step][i]))
+                there = "which ended" if 0 <= place < len(before) else f"of {len(before)}"
+                raise ValueError(f"parents[{column}][{i}] is hypothesis {place} of the round before, {there}")
+            label, score = written(spelled(tokens[column][i])), float(array_of(scores[column][i]))
+            node = _Node(label, score, column, before[place], bool(ended[column][i]))
             before[place].children.append(node)
             level.append(node)
         levels.append(level)
@@ -97,10 +98,10 @@ def _grown(tokens: Any, scores: Any, parents: Any, ended: Any, start: Any) -> tu
 
 
 def _at(levels: list[list[_Node]], place: tuple[int, int]) -> _Node:
-    step, i = place
-    if not (0 <= step < len(levels) and 0 <= i < len(levels[step])):
-        raise ValueError(f"best is {tuple(place)}, but there is no hypothesis {i} of step {step}")
-    return levels[step][i]
+    column, i = place
+    if not (0 <= column < len(levels) and 0 <= i < len(levels[column])):
+        raise ValueError(f"best is {tuple(place)}, but there is no hypothesis {i} of round {column}")
+    return levels[column][i]
 
 
 def _spread(node: _Node, row: int) -> int:
@@ -128,11 +129,11 @@ def _drawn(root: _Node, levels: list[list[_Node]], rows: int, title: str | None)
         ax.text(0.05, 0.2, written(title), fontsize=LETTER + 1, va="center", parse_math=False)
     for level, left, across in zip(columns, lefts, wide, strict=True):
         if level[0] is not root:
-            step = level[0].step + 1
-            ax.text(left + across / 2, top - 0.15, f"step {step}", fontsize=LETTER - 1, color="0.3", ha="center")
+            heading = f"round {level[0].round + 1}"
+            ax.text(left + across / 2, top - 0.15, heading, fontsize=LETTER - 1, color="0.3", ha="center")
         for node in level:
             middle = top + (node.row + 0.5) * (HIGH + GAP)
-            _frame(ax, node, (left, middle, across), last=node.step == len(levels) - 1)
+            _frame(ax, node, (left, middle, across), last=node.round == len(levels) - 1)
             for child in node.children:
                 end = top + (child.row + 0.5) * (HIGH + GAP)
                 _branch(ax, child, (left + across, middle), (left + across + 0.42, end), last=len(levels) - 1)
@@ -143,7 +144,7 @@ def _fate(node: _Node, last: bool) -> str:
     """Which of LOOKS a node has."""
     if node.best:
         return "best"
-    return "ended" if node.ended else "live" if node.children or last or node.step < 0 else "out"
+    return "ended" if node.ended else "live" if node.children or last or node.round < 0 else "out"
 
 
 def _frame(ax: Axes, node: _Node, where: tuple[float, float, float], *, last: bool) -> None:
@@ -153,7 +154,7 @@ def _frame(ax: Axes, node: _Node, where: tuple[float, float, float], *, last: bo
     face = "#deebf7" if node.ended else "white"
     corners = ([left, left + across, left + across, left], [low, low, high, high])
     ax.fill(*corners, facecolor=face, edgecolor=colour, linewidth=line, linestyle=dash, zorder=2)
-    lone = node.step < 0
+    lone = node.round < 0
     ink = {"ha": "center", "va": "center", "color": "0.45" if _fate(node, last) == "out" else "black", "zorder": 3}
     x = left + across / 2
     ax.text(x, middle - (0 if lone else 0.07), node.label, fontsize=LETTER, parse_math=False, **ink)
@@ -162,19 +163,20 @@ def _frame(ax: Axes, node: _Node, where: tuple[float, float, float], *, last: bo
 
 
 def _branch(ax: Axes, child: _Node, begin: tuple[float, float], end: tuple[float, float], *, last: int) -> None:
-    colour, line, dash = LOOKS[_fate(child, child.step == last)]
+    colour, line, dash = LOOKS[_fate(child, child.round == last)]
     bend = (begin[0] + end[0]) / 2
     xs, ys = [begin[0], bend, bend, end[0]], [begin[1], begin[1], end[1], end[1]]
-    line = {"ended": 0.9}.get(_fate(child, child.step == last), line)
+    line = {"ended": 0.9}.get(_fate(child, child.round == last), line)
     ax.plot(xs, ys, color=colour, linewidth=line, linestyle=dash, zorder=1.5 if child.best else 1)
 
 
 def _in_words(levels: list[list[_Node]], best: tuple[int, int] | None, exact: bool) -> str:
     nodes = [node for level in levels for node in level]
     ends = [node for node in nodes if node.ended]
-    fates = [_fate(node, node.step == len(levels) - 1) for node in nodes]
-    text = f"{len(levels)} step{'s' * (len(levels) > 1)}, {len(nodes)} hypotheses, {len(ends)} of them ended"
-    text += f", {fates.count('out')} fell out"
+    fates = [_fate(node, node.round == len(levels) - 1) for node in nodes]
+    text = f"{len(levels)} round{'s' * (len(levels) > 1)}, {len(nodes)} hypotheses, {len(ends)} of them ended"
+    out = fates.count("out")
+    text += f", {out} go{'es' * (out == 1)} no further"
     if best is not None:
         text += f". Best: {_told(_at(levels, best), exact)}"
     others = sorted((node for node in ends if not node.best), key=lambda node: -node.score)[:3]
