@@ -2,15 +2,18 @@
 [decoding].
 
 NAME=module:factory adds another system to `models` (see benchmarks/models.py).
+--figures=FOLDER also draws each benchmark as FOLDER/NAME.png.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import torch
 
 from . import decoding, imports, models, pictures, relative, verdicts
+from .rows import draw
 
 BENCHMARKS = {
     "imports": imports.run,
@@ -27,7 +30,8 @@ def main(wanted: list[str]) -> int:
     if {"-h", "--help"} & set(wanted):
         print(__doc__)
         return 0
-    peers = dict(word.split("=", 1) for word in wanted if "=" in word)
+    options = dict(word.split("=", 1) for word in wanted if "=" in word)
+    folder = options.pop("--figures", None)
     wanted = [word for word in wanted if "=" not in word]
     unknown = [name for name in wanted if name not in BENCHMARKS]
     if unknown:
@@ -36,8 +40,13 @@ def main(wanted: list[str]) -> int:
     torch.set_num_threads(1)
     for name in wanted or BENCHMARKS:
         print(f"\n{name}")
-        for label, value in BENCHMARKS[name](**({"wanted": peers} if name == "models" and peers else {})):
-            print(f"  {label:58} {value}")
+        rows = []
+        for row in BENCHMARKS[name](**({"wanted": options} if name == "models" and options else {})):
+            print(row.line, flush=True)
+            rows.append(row)
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            draw(name, rows, Path(folder) / f"{name}.png")
     return 0
 
 

@@ -13,8 +13,11 @@ from transformer_edu.decoding import CachedStep
 from transformer_edu.masks import causal_mask
 from transformer_edu.model import Transformer, TransformerConfig, build_transformer
 
+from .rows import Row
+
 TOKENS, SOURCE = 1024, 32
-SAMPLES = 32  # of the recomputed steps: the time between two of them is nearly a straight line
+SAMPLES = 8  # of the recomputed steps: the time between two of them is nearly a straight line
+ROUNDS, NEAR = 3, 16  # a token's time with a cache is the median of those so near
 
 
 def model() -> Transformer:
@@ -45,8 +48,8 @@ def recomputed_seconds(built: Transformer, source: Tensor, target: Tensor, lengt
     return times
 
 
-def run() -> Iterator[tuple[str, str]]:
-    """Two threads; three rounds of both, interleaved."""
+def run() -> Iterator[Row]:
+    """Two threads; rounds of both, interleaved."""
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -55,19 +58,18 @@ def run() -> Iterator[tuple[str, str]]:
         source = torch.randint(100, (1, SOURCE), generator=generator)
         target = torch.randint(100, (1, TOKENS), generator=generator)
         lengths = [TOKENS * (2 * i + 1) // (2 * SAMPLES) for i in range(SAMPLES)]
-        ratios, early, late, totals = [], [], [], []
-        for _ in range(3):
-            cached = cached_seconds(built, source, target)
-            recomputed = recomputed_seconds(built, source, target, lengths)
-            totals.append((sum(cached), TOKENS * statistics.mean(recomputed)))
-            ratios.append(totals[-1][1] / totals[-1][0])
-            early.append(statistics.median(cached[:100]))
-            late.append(statistics.median(cached[-100:]))
-        with_cache, without = (statistics.median(total) for total in zip(*totals, strict=True))
-        yield f"{TOKENS} tokens with a cache", f"{with_cache:.2f} s"
-        yield f"{TOKENS} tokens computed again (from {SAMPLES} of them)", f"{without:.1f} s"
-        yield "computed again, times the time with a cache", f"{statistics.median(ratios):.1f} x"
-        yield "a token with a cache, among the first 100", f"{1000 * statistics.median(early):.2f} ms"
-        yield "a token with a cache, among the last 100", f"{1000 * statistics.median(late):.2f} ms"
+        cached, again = [], []
+        for _ in range(ROUNDS):
+            cached.append(cached_seconds(built, source, target))
+            again.append(recomputed_seconds(built, source, target, lengths))
     finally:
         torch.set_num_threads(threads)
+    with_cache, without = [sum(times) for times in cached], [TOKENS * statistics.mean(times) for times in again]
+    yield Row(f"{TOKENS} tokens with a cache", statistics.median(with_cache), "s")
+    yield Row(f"{TOKENS} tokens computed again", statistics.median(without), "s", f"from {SAMPLES} of them")
+    ratios = [slow / fast for slow, fast in zip(without, with_cache, strict=True)]
+    yield Row("computed again", statistics.median(ratios), "times the time with a cache")
+    for i, length in enumerate(lengths):
+        near = [second for times in cached for second in times[length - NEAR : length + NEAR]]
+        yield Row(f"token {length}, with a cache", 1000 * statistics.median(near), "ms")
+        yield Row(f"token {length}, computed again", 1000 * statistics.median(times[i] for times in again), "ms")

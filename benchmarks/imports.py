@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from .rows import Row
+
 ROUNDS = 5
 
 
-def run() -> Iterator[tuple[str, str]]:
+def run() -> Iterator[Row]:
     """Medians over interleaved rounds, in seconds of CPU time."""
     modules = ("torch", "transformer_edu", "transformer_edu.heads", "transformer_edu.notebook")
     seconds: dict[str, list[float]] = {module: [] for module in modules}
@@ -19,4 +21,5 @@ def run() -> Iterator[tuple[str, str]]:
             code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
             seconds[module].append(float(subprocess.check_output([sys.executable, "-c", code])))
     for module, times in seconds.items():
-        yield f"import {module}", f"{statistics.median(times):.2f} s"
+        ratio = statistics.median(mine / torchs for mine, torchs in zip(times, seconds["torch"], strict=True))
+        yield Row(f"import {module}", statistics.median(times), "s", f"{ratio:.3f} of torch")

@@ -20,6 +20,8 @@ from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.model import TransformerConfig, build_transformer, count_flops
 from transformer_edu.positions import SinusoidalPositions, TokenEmbedding
 
+from .rows import Row
+
 SIZES = {"d_model": 256, "n_heads": 8, "d_ff": 1024, "n_layers": 3, "vocab_size": 1000}
 BATCH, LENGTHS, ROUNDS, WARM = 16, (64, 256), 12, 2
 
@@ -76,7 +78,7 @@ def step_seconds(model: nn.Module, batch: tuple[Tensor, ...]) -> float:
     """One training step: forward, cross-entropy, backward, Adam."""
     model.train()
     if not hasattr(model, "adam"):
-        model.adam = torch.optim.Adam(model.parameters(), lr=1e-4, foreach=True)
+        model.adam = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     start = time.perf_counter()
     loss = F.cross_entropy(model(*batch).flatten(0, 1), batch[1].flatten())
     model.adam.zero_grad()
@@ -102,7 +104,7 @@ def peers(wanted: Mapping[str, str]) -> dict[str, Callable[..., nn.Module]]:
     return found
 
 
-def run(wanted: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
+def run(wanted: Mapping[str, str] | None = None) -> Iterator[Row]:
     """One line for each length, work and system: its median time, and the median of its ratios to torch.
 
     Rounds are interleaved, and the order of the systems turns from round to round.
@@ -125,11 +127,11 @@ def run(wanted: Mapping[str, str] | None = None) -> Iterator[tuple[str, str]]:
                 for name in models:
                     middle = statistics.median(row[name] for row in rows)
                     ratio = statistics.median(row[name] / row["torch"] for row in rows)
-                    yield f"{work}, length {length}, {name}", f"{1000 * middle:.0f} ms, {ratio:.2f} of torch"
+                    yield Row(f"{work}, length {length}, {name}", ratio, "of torch's time", f"{1000 * middle:.0f} ms")
                 if work == "training step":
                     share = statistics.median(
                         flops / row["ours"] / speed for row, speed in zip(rows, speeds, strict=True)
                     )
-                    yield f"{work}, length {length}, ours", f"{share:.2f} of the speed of a matrix product"
+                    yield Row(f"{work}, length {length}, ours", share, "of the speed of a matrix product")
     finally:
         torch.set_num_threads(threads)

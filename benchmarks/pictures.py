@@ -10,6 +10,8 @@ import torch
 
 from transformer_edu import plots, viewers
 
+from .rows import Row
+
 ROUNDS = 9
 
 
@@ -24,14 +26,12 @@ def milliseconds(do: Callable[[], object]) -> float:
     return 1000 * statistics.median(times)
 
 
-def run() -> Iterator[tuple[str, str]]:
+def run() -> Iterator[Row]:
     """One line for each size."""
     for size in (5, 8, 16):
         weights = torch.rand(2, size, size, generator=torch.Generator().manual_seed(0)).softmax(-1)
-        yield (
-            f"attention map, {size} tokens",
-            f"{milliseconds(lambda w=weights: plots.attention_map(w[0]).png()):.0f} ms",
-        )
+        drawn = milliseconds(lambda w=weights: plots.attention_map(w[0]).png())
+        yield Row(f"attention map, {size} tokens", drawn, "ms")
         viewer = viewers.attention_viewer({"layer": weights})
         head = viewer.controls["head"]
 
@@ -39,4 +39,4 @@ def run() -> Iterator[tuple[str, str]]:
             head.value = 1 - head.value
             viewer.widget  # noqa: B018  the picture is drawn
 
-        yield f"viewer, {size} tokens, one touch", f"{milliseconds(touch):.0f} ms"
+        yield Row(f"viewer, {size} tokens, one touch", milliseconds(touch), "ms")

@@ -18,6 +18,8 @@ from transformer_edu.relative import (
     XLPosition,
 )
 
+from .rows import Row
+
 D_MODEL, HEADS = 256, 4
 D_K = D_MODEL // HEADS
 TOKENS = 1024  # in a batch: 16 sequences of 64, 4 of 256
@@ -57,13 +59,14 @@ def ratios(length: int, rounds: int = ROUNDS) -> Iterator[tuple[str, float, floa
         yield name, milliseconds, statistics.median(row[name] / row["none"] for row in table)
 
 
-def run() -> Iterator[tuple[str, str]]:
+def run() -> Iterator[Row]:
     """One line for each scheme and length, on two threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         for length in (64, 256):
             for name, milliseconds, ratio in ratios(length):
-                yield f"attention, length {length}, {name}", f"{milliseconds:.1f} ms, {ratio:.2f} x"
+                unit = "times attention without positions, forward and backward"
+                yield Row(f"length {length}, {name}", ratio, unit, f"{milliseconds:.1f} ms")
     finally:
         torch.set_num_threads(threads)

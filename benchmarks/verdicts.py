@@ -10,6 +10,8 @@ import torch
 
 from transformer_edu.exercises import load, names
 
+from .rows import Row
+
 ROUNDS = 5
 
 
@@ -40,14 +42,15 @@ def _moved(x: torch.Tensor) -> torch.Tensor:
     return x * 1.37 + 0.11
 
 
-def run() -> Iterator[tuple[str, str]]:
-    """One line for each exercise."""
+def run() -> Iterator[Row]:
+    """Three lines for each exercise."""
     for name in names():
         exercise = load(name)
         answers = {
             "right": exercise.reference,
-            "known mistake": exercise.runnable(exercise.mistakes[0]),
+            "known wrong": exercise.runnable(exercise.mistakes[0]),
             "unknown": strange(exercise.reference),
         }
-        times = (f"{label} {1000 * seconds(name, answer):.0f} ms" for label, answer in answers.items())
-        yield f"{name} ({len(exercise.mistakes)} mistakes)", ", ".join(times)
+        label = f"{name} ({len(exercise.mistakes)} mistakes)"
+        for kind, answer in answers.items():
+            yield Row(label, 1000 * seconds(name, answer), f"ms, {kind} answer")

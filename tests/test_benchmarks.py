@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import decoding, models, relative, verdicts
+from benchmarks import decoding, models, relative, rows, verdicts
+from benchmarks.rows import Row
 from transformer_edu.exercises import load
 from transformer_edu.model import count_parameters
 
@@ -23,9 +24,21 @@ def test_help_names_the_benchmarks_and_runs_none(word, capsys):
 
 
 def test_a_benchmark_prints_a_line_for_each_measurement(capsys, monkeypatch):
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: [("import torch", "1.00 s")])
+    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: [Row("import torch", 1.0, "s", "cold")])
     assert benchmarks.main(["imports"]) == 0
-    assert capsys.readouterr().out.split() == ["imports", "import", "torch", "1.00", "s"]
+    assert capsys.readouterr().out.split() == ["imports", "import", "torch", "1.00", "s,", "cold"]
+
+
+def test_a_benchmark_is_drawn_with_a_panel_for_each_unit_and_a_bar_for_each_row(tmp_path, capsys, monkeypatch):
+    made = [Row("a", 1.0, "s"), Row("b", 20.0, "ms"), Row("c", 3.0, "s")]
+    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: made)
+    drawn = {}
+    monkeypatch.setattr(rows.Figure, "savefig", lambda figure, path, dpi: drawn.update({path: figure}))
+    assert benchmarks.main(["imports", f"--figures={tmp_path / 'new'}"]) == 0
+    panels = drawn[tmp_path / "new" / "imports.png"].axes
+    assert [ax.get_xlabel() for ax in panels] == ["s", "ms"]
+    assert [[bar.get_width() for bar in ax.patches] for ax in panels] == [[1.0, 3.0], [20.0]]
+    assert [[label.get_text() for label in ax.get_yticklabels()] for ax in panels] == [["a", "c"], ["b"]]
 
 
 @pytest.mark.parametrize("name", ["welcome.mix", "masks.causal_mask", "heads.split_heads", "masks.decoder_mask"])
