@@ -121,11 +121,10 @@ class LayerNorm(nn.Module):
         self.eps, self.unbiased, self.eps_outside = eps, unbiased, eps_outside
 
     def forward(self, x: Tensor) -> Tensor:
-        _check_tokens(x, gamma=self.gamma)
-        if self.unbiased or self.eps_outside or x.dtype != self.gamma.dtype:
-            options = {"unbiased": self.unbiased, "eps_outside": self.eps_outside}
-            return layer_norm(x, self.gamma, self.beta, self.eps, **options)
-        return F.layer_norm(x, self.gamma.shape, self.gamma, self.beta, self.eps)
+        gamma, beta, usual = self.gamma, self.beta, not (self.unbiased or self.eps_outside)
+        if usual and isinstance(x, Tensor) and x.dtype == gamma.dtype and x.shape[-1:] == gamma.shape:
+            return F.layer_norm(x, gamma.shape, gamma, beta, self.eps)
+        return layer_norm(x, gamma, beta, self.eps, unbiased=self.unbiased, eps_outside=self.eps_outside)
 
 
 class RMSNorm(nn.Module):
