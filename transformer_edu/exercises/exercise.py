@@ -96,7 +96,7 @@ class Exercise:
         """What `fn` does on `probe`; a result that may broadcast is expanded to the size that is expected."""
         outcome = observe(fn, probe, budget)
         if self.settled is not None and outcome.error is None:
-            outcome.value = self.settled(probe.make(), outcome.value)
+            outcome.value = self.settled(probe.untouched, outcome.value)
         if self.broadcast and fn is not self.reference and isinstance(outcome.value, Tensor):
             shape = self.outcome(self.reference, list(self.probes).index(probe)).value.shape
             fits = outcome.value.dim() == len(shape) and all(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ class Gallery:
         self.fitting: dict[tuple, bool] = {}
         self.compared: dict[tuple[int, int], bool] = {}
         self.right = [i for i in probes if i not in wrong]
-        self.effects: dict[tuple[int, int], str] = {}
+        self.partly: Sequence[Mistake] | None = None  # the first group that fits on all but edge probes
         self.numbers = 0  # how many results can be told apart on the most telling probe
         if self.core and given[self.core[0]].error is None:
             theirs, mine = right[self.core[0]].value, given[self.core[0]].value
@@ -60,20 +59,20 @@ class Gallery:
     def exact(self) -> Sequence[Mistake] | None:
         """The first mistake, or pair or triple of mistakes, that does the same as the reader on every probe."""
         for group in self._groups():
-            if self._fits(group) and self._same(group, self.edges):
-                wrong = self.exercise.runnable(*group)
-                if _telling(self.exercise, wrong, self.given, range(len(self.given))):
-                    return group
+            if self._fits(group):
+                self.partly = self.partly or group
+                if self._same(group, self.edges):
+                    wrong = self.exercise.runnable(*group)
+                    if _telling(self.exercise, wrong, self.given, range(len(self.given))):
+                        return group
         return None
 
     def without_edges(self) -> tuple[Sequence[Mistake], Probe] | None:
-        """The mistakes that explain every probe but some of the edge cases, and the first edge case left over."""
-        if self.edges and self.numbers_wrong >= 2:
-            for group in self._groups():
-                if self._fits(group):
-                    left = next((i for i in sorted(self.edges) if not self._same(group, [i])), None)
-                    return None if left is None else (group, self.exercise.probes[left])
-        return None
+        """Where `exact` finds nothing: what explains all but some of the edge cases, and the first edge left over."""
+        if self.partly is None or self.numbers_wrong < 2:
+            return None
+        left = next((i for i in sorted(self.edges) if not self._same(self.partly, [i])), None)
+        return None if left is None else (self.partly, self.exercise.probes[left])
 
     def _groups(self) -> Iterator[Sequence[Mistake]]:
         """Single mistakes, then pairs, then triples; those that show on edge probes only join what fits without."""
@@ -82,10 +81,9 @@ class Gallery:
         for size in (2, 3):
             for n in range(min(size, len(edges)), max(size - self.exercise.at_once, 0) - 1, -1):
                 pool = [m for m in trunks if not m.rare] if size - n == self.exercise.at_once else trunks
-                for trunk in itertools.combinations(pool, size - n):
-                    if _independent(trunk) and self._plausible(trunk) and (n == 0 or self._fits(trunk)):
-                        groups = ((*trunk, *extra) for extra in itertools.combinations(edges, n))
-                        yield from filter(_independent, groups)
+                for trunk in _independent(pool, size - n):
+                    if self._plausible(trunk) and (n == 0 or self._fits(trunk)):
+                        yield from ((*trunk, *extra) for extra in _independent(edges, n, trunk))
 
     def _may_join(self, mistake: Mistake) -> bool:
         """Not if it spoils one of several results where the reader has that one right."""
@@ -104,31 +102,33 @@ class Gallery:
         """
         if self.raising is not None and not any(id(m) in self.raising for m in group):
             return False
-        for j in range(self.numbers):
-            effects = [self._effect(m, j) for m in group]
-            spoilers = [effect for effect in effects if effect != "right"]
-            if len(spoilers) < 2 and (spoilers or ["right"])[0] != self._effect(None, j):
-                return False
-        return True
+        once = twice = same = 0
+        for m in group:
+            spoils, as_reader = self.effects[id(m)]
+            once, twice, same = once | spoils, twice | once & spoils, same | as_reader
+        return not (once ^ self.spoiled | once & ~same) & ~twice
 
-    def _effect(self, mistake: Mistake | None, j: int) -> str:
-        """What a mistake (None: the reader) makes of result `j` on the most telling probe: right, reader's or other."""
-        key = id(mistake), j
-        if key not in self.effects:
-            i = self.core[0]
-            right, mine = (_results(x.value, self.numbers) for x in (self.exercise.expected()[i], self.given[i]))
-            if mistake is None:
-                theirs = mine
-            else:
-                outcome = self.exercise.outcome(self.exercise.runnable(mistake), i)
-                theirs = _results(outcome.value, self.numbers) if outcome.error is None else None
-            if theirs is None:
-                self.effects[key] = "other"
-            elif same_value(theirs[j], right[j]):
-                self.effects[key] = "right"
-            else:
-                self.effects[key] = "reader's" if same_value(theirs[j], mine[j]) else "other"
-        return self.effects[key]
+    @functools.cached_property
+    def spoiled(self) -> int:
+        """Which results the reader spoils on the most telling probe: a set, as the bits of a number."""
+        return self._differing(self.given[self.core[0]], self.exercise.expected()[self.core[0]])
+
+    @functools.cached_property
+    def effects(self) -> dict[int, tuple[int, int]]:
+        """For each mistake: which results it spoils on that probe, and in which of these it does as the reader."""
+        first, found = self.core[0], {}
+        for m in self.switched:
+            outcome = self.exercise.outcome(self.exercise.runnable(m), first)
+            spoils = self._differing(outcome, self.exercise.expected()[first])
+            found[id(m)] = spoils, spoils & ~self._differing(outcome, self.given[first])
+        return found
+
+    def _differing(self, outcome: Outcome, other: Outcome) -> int:
+        """Which results of two outcomes differ; all of them where there are not as many."""
+        a, b = _results(outcome.value, self.numbers), _results(other.value, self.numbers)
+        if outcome.error is not None or a is None:
+            return (1 << self.numbers) - 1
+        return sum(1 << j for j in range(self.numbers) if not same_value(a[j], b[j]))
 
     def _fits(self, group: Sequence[Mistake]) -> bool:
         """Whether the group does the same as the reader on every probe that is not an edge case."""
@@ -163,9 +163,16 @@ def _right_results(given: object, right: object) -> set[int]:
     return {j for j, (a, b) in enumerate(zip(given, right, strict=True)) if same_value(a, b)}
 
 
-def _independent(group: Sequence[Mistake]) -> bool:
-    keys = [key for m in group for key in m.switches]
-    return len(keys) == len(set(keys))
+def _independent(mistakes: Sequence[Mistake], size: int, beside: Sequence[Mistake] = ()) -> Iterator[tuple]:
+    """The groups of so many mistakes that share no switch, neither among themselves nor with those beside them."""
+    if size == 0:
+        yield ()
+        return
+    taken = {key for m in beside for key in m.switches}
+    for i, m in enumerate(mistakes):
+        if taken.isdisjoint(m.switches):
+            more = _independent(mistakes[i + 1 :], size - 1, (*beside, m)) if size > 1 else [()]
+            yield from ((m, *rest) for rest in more)
 
 
 def _telling(exercise: Exercise, wrong: Callable, given: list[Outcome], indices: Sequence[int]) -> bool:

@@ -6,6 +6,7 @@ therefore has each switch twice, with the ending _pre and _post.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -642,14 +643,18 @@ SYMPTOMS = (
 
 # ---------------------------------------------------------------- probes
 def _given(targets: int, sources: int, what: str, mode: str) -> Callable[[], tuple]:
-    def make() -> tuple:
+    @functools.cache
+    def tensors() -> tuple[Tensor, ...]:
         x, memory = numbers(3, targets, D_MODEL, seed=31), numbers(3, sources, D_MODEL, seed=32)
         if what == CHANGED:
             other = numbers(2 + sources, D_MODEL, seed=33)
             x[0, -1], memory[1, -1], memory[2] = other[0], other[1], other[2:]
         allowed = torch.arange(sources) < torch.tensor([[sources], [sources - 1], [sources]])  # (batch, source)
-        mem_mask = allowed[:, None] if sources == 3 else None  # (batch, 1, source)
-        return x, memory, make_parts(), causal_mask(targets)[None], mem_mask, mode == "pre"
+        return x, memory, causal_mask(targets)[None], allowed[:, None]  # masks (1, target, target), (batch, 1, source)
+
+    def make() -> tuple:
+        x, memory, tgt_mask, mem_mask = (tensor.clone() for tensor in tensors())
+        return x, memory, make_parts(), tgt_mask, mem_mask if sources == 3 else None, mode == "pre"
 
     return make
 

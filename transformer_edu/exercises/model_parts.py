@@ -40,9 +40,9 @@ Numbers = dict[str, tuple[Tensor, Tensor]]  # what a probe says: right result, r
 
 
 @functools.cache
-def _weights(*shape: int, seed: int) -> Tensor:
+def _weights(*shape: int, seed: int) -> tuple[Tensor, ...]:
     """Made once; a reader never sees them."""
-    return numbers(*shape, seed=seed)
+    return tuple(numbers(*shape, seed=seed))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
 from collections.abc import Callable
@@ -45,6 +46,11 @@ class Probe:
     blind_to: tuple[str, ...] = ()
     same_dtype: bool = False
 
+    @functools.cached_property
+    def untouched(self) -> tuple:
+        """The arguments once more, to compare with; no function is given them."""
+        return self.make()
+
 
 @dataclass
 class Outcome:
@@ -70,7 +76,7 @@ def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome
 
     Without a budget the call is not timed: for functions of this package, which are known to end.
     """
-    args, untouched = probe.make(), probe.make()
+    args = probe.make()
     if probe.gradients:
         _floats(args, lambda x: x.requires_grad_(True))
     try:
@@ -80,12 +86,12 @@ def observe(fn: Callable, probe: Probe, budget: Budget | None = None) -> Outcome
     except TookTooLong:
         return Outcome(hung=True)
     except BaseException as error:  # whatever it is, it is the reader's function that raised it
-        line, called = _own_line(error)
+        line, called = _own_line(error) if budget else (None, True)
         refused = isinstance(error, (*probe.raises, *probe.may_raise))
         return Outcome(error=error, line=line, called=called, refused=refused)
     value = freeze(result)
     gradients = _gradients(result, args, budget or Budget()) if probe.gradients else ()
-    changed = tuple(i for i, (a, b) in enumerate(zip(args, untouched, strict=True)) if not _identical(a, b))
+    changed = tuple(i for i, (a, b) in enumerate(zip(args, probe.untouched, strict=True)) if not _identical(a, b))
     return Outcome(value=value, gradients=gradients, changed=changed)
 
 
