@@ -113,7 +113,7 @@ def sinusoids(positions: Tensor, d_model: int, *, base: float = 10000.0, dtype: 
     if not base > 0:
         raise ValueError(f"base must be above 0, got {base}: the paper takes 10000")
     column = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)  # (pairs,), the 2i
-    angle = positions.double()[..., None] / base ** (column / d_model)  # (..., pairs)
+    angle = positions[..., None] / base ** (column / d_model)  # (..., pairs), float64
     both = torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)  # (..., 2 * pairs), sine and cosine in turn
     return both[..., :d_model].to(dtype)  # (..., d_model)
 
