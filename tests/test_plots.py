@@ -842,6 +842,83 @@ def test_what_is_no_beam_is_refused(change, text):
         plots.beam_tree(**{**TREE, **change})
 
 
+# --- parts in their order ---
+
+
+MACHINE = {
+    "encoder": ["source", "embedding", ("2 layers of", ["self-attention", "feed-forward"]), "memory"],
+    "decoder": ["target", ("2 layers of", ["self-attention", "cross-attention"]), "output", "logits"],
+}
+
+
+def flow(link=("memory", "cross-attention")):
+    """The axes, the place (x, y) of each text, and the arrows (begin, end), left to right; y grows downwards."""
+    (ax,) = plots.flow_picture(MACHINE, link).axes
+    places = [(t.get_text(), t.get_position()) for t in ax.texts if t.get_text()]
+    arrows = [(tuple(t.xyann), tuple(t.xy)) for t in ax.texts if not t.get_text()]
+    half = len(places) // 2
+    return ax, [dict(places[:half]), dict(places[half:])], arrows
+
+
+def test_the_steps_of_a_column_stand_below_each_other_with_an_arrow_from_each_to_the_next():
+    _, columns, arrows = flow()
+    names = ["source", "embedding", "self-attention", "feed-forward", "memory"]
+    ys = [columns[0][name][1] for name in names]
+    assert ys == sorted(ys) and len({columns[0][name][0] for name in names}) == 1
+    assert columns[0]["source"][0] < columns[1]["target"][0]
+    down = [(begin, end) for begin, end in arrows if begin[0] == end[0] == columns[0]["source"][0]]
+    assert len(down) == 4 and len(arrows) == 4 + 4 + 1
+    for (begin, end), above, below in zip(down, ys, ys[1:], strict=False):
+        assert above < begin[1] < end[1] < below
+
+
+@pytest.mark.parametrize("link", [("memory", "cross-attention"), ("source", "logits")])
+def test_the_ends_of_a_link_stand_level_and_its_arrow_leads_from_the_first_to_the_second(link):
+    _, columns, arrows = flow(link)
+    (a, level), (b, same) = columns[0][link[0]], columns[1][link[1]]
+    ((begin, end),) = [(begin, end) for begin, end in arrows if begin[1] == end[1]]
+    assert begin[1] == pytest.approx(level) and same == pytest.approx(level)
+    assert a < begin[0] < end[0] < b
+
+
+def test_parts_have_boxes_and_a_frame_holds_exactly_its_own():
+    ax, columns, _ = flow()
+    boxes = [patch.get_bbox() for patch in ax.patches if patch.get_facecolor()[3]]
+    frames = [patch.get_bbox() for patch in ax.patches if not patch.get_facecolor()[3]]
+
+    def inside(boxes, column):
+        return {name for name, place in columns[column].items() if any(box.contains(*place) for box in boxes)}
+
+    assert inside(boxes, 0) == {"embedding", "self-attention", "feed-forward"}
+    assert inside(boxes, 1) == {"self-attention", "cross-attention", "output"}
+    assert inside(frames, 0) == {"2 layers of", "self-attention", "feed-forward"}
+    assert inside(frames, 1) == {"2 layers of", "self-attention", "cross-attention"}
+
+
+def test_the_line_beside_parts_tells_their_order():
+    assert plots.flow_picture(MACHINE, ("memory", "cross-attention")).alt_text == (
+        "Parts in order: encoder, decoder. "
+        "encoder: source → embedding → 2 layers of (self-attention → feed-forward) → memory. "
+        "decoder: target → 2 layers of (self-attention → cross-attention) → output → logits. memory → cross-attention."
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "link", "error", "text"),
+    [
+        (["a", "b"], None, TypeError, "got list"),
+        ({}, None, ValueError, "got none"),
+        ({"a": ["in"]}, None, ValueError, "'a' must have what goes in and what comes out, got 1"),
+        ({"a": ["in", ("twice", ["b", "b"]), "out"]}, None, ValueError, "'b' twice"),
+        (MACHINE, ("memory", "feed-forward"), ValueError, "('memory', 'feed-forward')"),
+        ({"a": ["in", "out"]}, ("in", "out"), ValueError, "a step of the second"),
+    ],
+)
+def test_what_is_no_column_of_parts_is_refused(columns, link, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        plots.flow_picture(columns, link)
+
+
 # --- what a picture is ---
 
 
@@ -863,6 +940,8 @@ PICTURES = {
     "three tables": lambda: plots.value_map({f"seed {i}": some_values(16, 16) for i in range(3)}, title="three"),
     "probabilities": lambda: plots.probability_map(some_weights(7, 9), AWKWARD, title="t"),
     "beam": lambda: plots.beam_tree([AWKWARD[:2], AWKWARD[4:]], [[-1, -9], [-20] * 3], [[0, 0], [0, 1, 0]], title="t"),
+    "parts": lambda: plots.flow_picture(MACHINE, ("memory", "cross-attention"), title="a title"),
+    "awkward parts": lambda: plots.flow_picture({"W" * 30: [*AWKWARD, ("W" * 30, ["i"]), "end"]}),
     "lines": lambda: plots.lines([1, 2], {"a name of some length": np.ones((3, 2))}, "x", "y", title="t"),
 }  # fmt: skip
 
