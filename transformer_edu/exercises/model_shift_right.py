@@ -122,7 +122,7 @@ def shift(
 
 # ---------------------------------------------------------------- the gallery
 RULE = "The input is the start, then all labels but the last."
-IGNORED = "Where a label is ignore, the input must be pad, since no embedding has a row for ignore. Yours {}"
+IGNORED = "Where the shift brings ignore, the input must be pad, since no embedding has a row for ignore. Yours {}"
 
 MISTAKES = (
     *each(
@@ -255,8 +255,8 @@ MISTAKES = (
         {"replaced": "misaligned"},
     ),
     *each("pad_in_front", "What you put in for the start is pad: the two may differ.", {"first": "pad"}),
-    *each("start_and_pad_exchanged", "Start and pad have changed places: the start stands in column 0, pad where a "
-          "label is ignore.", {"first": "pad", "replaced": "start"}),
+    *each("start_and_pad_exchanged", "Start and pad have changed places: the start stands in column 0, pad where "
+          "the shift brings ignore.", {"first": "pad", "replaced": "start"}),
     *each("zero_in_front", "What you put in for the start is 0 whatever the start is.", {"first": "0"}),
     *each("one_in_front", "What you put in for the start is 1 whatever the start is.", {"first": "1"}),
     *each(
@@ -384,8 +384,8 @@ SHIFT_RIGHT = Exercise(
         ),
         Symptom(
             "rows_differ",
-            "Your rows have become unequal in length: where a label is ignore, the input is pad. Replace it, do not "
-            "leave it out.",
+            "Your rows have become unequal in length: where the shift brings ignore, the input is pad. Replace it, do "
+            "not leave it out.",
             _says_error("expected sequence of length"),
         ),
         Symptom(

@@ -49,7 +49,8 @@ def decoder_io(
 def shift_right(target_out: Tensor, start_id: int, pad_id: int, ignore: int = IGNORE) -> Tensor:
     """The decoder's input that belongs to these labels: `start_id`, then all labels but the last. Same shape.
 
-    Where a label is `ignore` the input is `pad_id`, since no embedding has a row for it. The labels stay as they are.
+    Where the shift brings `ignore` to a place, `pad_id` stands there instead, since no embedding has a row for it. The
+    labels stay as they are.
 
     >>> shift_right(torch.tensor([[5, 6, 2], [7, 2, -100]]), start_id=1, pad_id=0).tolist()
     [[1, 5, 6], [1, 7, 2]]
