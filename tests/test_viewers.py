@@ -238,6 +238,11 @@ def test_words_make_a_menu_numbers_a_slider_and_a_single_value_no_control():
     assert viewer.controls["head"].layout.display is None
 
 
+def test_the_name_of_a_control_is_not_cut():
+    for viewer in all_viewers().values():
+        assert {control.style.description_width for control in viewer.controls.values()} == {"initial"}
+
+
 def test_an_error_while_drawing_is_raised_and_shown_and_no_old_picture_stays():
     def draw(head):
         if head == 2:

@@ -91,6 +91,7 @@ class Viewer:
             kind, more = _ipywidgets().SelectionSlider, {"continuous_update": False}
             if isinstance(options[0], str):
                 kind, more = _ipywidgets().Dropdown, {}
+            more["style"] = {"description_width": "initial"}  # or a long name is cut
             made[name] = kind(options=_labelled(options), value=value, description=name, **more)
             made[name].layout.display = "none" if len(options) == 1 else None
             made[name].observe(self._changed, "value")
