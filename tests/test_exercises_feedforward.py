@@ -164,6 +164,14 @@ def with_a_window_of_three(x, w1, b1, w2, b2):
     return F.conv1d(hidden, w2.T[:, :, None], b2).transpose(-2, -1)
 
 
+def loop_over_tokens(x, w1, b1, w2, b2):
+    hidden = torch.zeros(x.shape[0], w1.shape[1])
+    for t in range(x.shape[0]):
+        for u in range(w1.shape[1]):
+            hidden[t, u] = max(0.0, sum(x[t, i] * w1[i, u] for i in range(x.shape[1])) + b1[u])
+    return hidden @ w2 + b2
+
+
 NAMED = [
     ("activation_last", lambda x, w1, b1, w2, b2: torch.relu((x @ w1 + b1) @ w2 + b2)),
     ("activation_twice", lambda *a: torch.relu(relu(*a))),
@@ -198,6 +206,10 @@ NAMED = [
     ("brackets_missing", lambda x, w1, b1, w2, b2: torch.relu(x @ w1) + b1 @ w2 + b2),
     ("entry_by_entry", lambda x, w1, b1, w2, b2: torch.relu(x * w1 + b1) * w2 + b2),
     ("comparison_alone", lambda x, w1, b1, w2, b2: (x @ w1 + b1 > 0) @ w2 + b2),
+    ("activation_last", lambda x, w1, b1, w2, b2: torch.relu((x @ w1 + b1) @ w2)),
+    ("activation_last", lambda x, w1, b1, w2, b2: torch.relu(x @ w1 @ w2)),
+    ("first_sequence_only", lambda x, *w: relu(x[0], *w)[None]),
+    ("two_axes_only", loop_over_tokens),
     ("positive_ones_picked", lambda x, w1, b1, w2, b2: (h := x @ w1 + b1)[h > 0] @ w2 + b2),
 ]
 GATED_NAMED = [
@@ -217,6 +229,7 @@ GATED_NAMED = [
     ("more_results", lambda *a: (gated(*a), a[0])),
     ("changes_input", lambda x, g, u, d: (F.silu(x, inplace=True) @ g * (x @ u)) @ d),
     ("sign", lambda x, g, u, d: (x @ g / (1 - torch.exp(-(x @ g))) * (x @ u)) @ d),
+    ("overflow", lambda x, g, u, d: ((z := x @ g) * z.exp() / (1 + z.exp()) * (x @ u)) @ d),
     ("one_added", lambda x, g, u, d: (F.silu(x @ g) * (x @ u + 1)) @ d),
     ("read_from_the_left", lambda x, g, u, d: F.silu(x @ g * x @ u) @ d),
     ("chained", lambda x, g, u, d: F.silu(x @ g) @ u @ d),
@@ -254,3 +267,12 @@ def test_what_is_not_known_gets_no_name(exercise, answer):
     found = verdict(answer, exercise)
     assert (found.mistake, found.status) == (None, "wrong")
     assert "you gave" in found.message or "dtype" in found.message
+
+
+def test_where_a_batch_has_one_sequence_its_missing_axis_is_not_said_to_be_all_that_is_wrong():
+    found = verdict(lambda x, *w: relu(x[0], *w))
+    assert found.mistake == "first_sequence_only" and "only the axes are missing" not in found.message
+
+
+def test_a_loop_over_tokens_is_told_of_the_batch():
+    assert "A loop that takes x[t] for a token gets a whole sequence there" in verdict(loop_over_tokens).message

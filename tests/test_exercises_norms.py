@@ -359,6 +359,11 @@ def without_parentheses(x, g, b, eps=1e-5):
     return (y - y.mean(-1, keepdim=True) / (y.var(-1, correction=0, keepdim=True) + eps).sqrt() * g + b).to(x.dtype)
 
 
+def with_one_variance(x, g, b, eps=1e-5):
+    y = x.float() - x.float().mean(-1, keepdim=True)
+    return (y / (y.var(correction=0) + eps).sqrt() * g + b).to(x.dtype)
+
+
 def centred_in_place(x, g, b, eps=1e-5):
     y = x.float()
     y -= y.mean(-1, keepdim=True)
@@ -370,6 +375,8 @@ def centred_in_place(x, g, b, eps=1e-5):
     [
         (without_parentheses, "parentheses_missing", "multiplied by gamma, and that is subtracted from x"),
         (centred_in_place, "changes_x", "x.float() makes no copy"),
+        (norm_of(spread=lambda x: x.var(correction=0)), "variance_over_everything", "over the whole tensor"),
+        (with_one_variance, "variance_over_everything", "is the axis left out in one of the two calls?"),
     ],
 )
 def test_another_form_of_a_mistake_gets_a_sentence_of_its_own(answer, name, said):

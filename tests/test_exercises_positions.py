@@ -77,6 +77,7 @@ def by_cells(x, table):
 
 
 def on_a_copy(x, table):
+    assert x.shape[1] <= len(table), "too long"
     y = x.clone()
     y += table[: x.shape[1]]
     return y
@@ -104,7 +105,7 @@ RIGHT = [
     (ADD, by_cells),
     (ADD, on_a_copy),
     (ADD, lambda x, table: x + nn.Embedding.from_pretrained(table)(torch.arange(x.size(1))[None])),
-    (ADD, lambda x, table: x.double() + table.double()[: x.shape[1]].repeat(x.shape[0], 1, 1)),
+    (ADD, lambda x, table: x.double() + table.double()[torch.arange(x.shape[1])].repeat(x.shape[0], 1, 1)),
     (EMBED, each_row),
     (EMBED, lambda tokens, weight: F.one_hot(tokens, len(weight)).float() @ (weight * weight.shape[1] ** 0.5)),
     (EMBED, lambda tokens, weight: weight.double()[tokens] * math.sqrt(weight.shape[-1])),
@@ -165,6 +166,38 @@ def no_odd_widths_by_accident(n, d):
     return torch.stack([a.sin(), a.cos()], -1).reshape(n, d)
 
 
+def waves(n, d, angle):
+    c = torch.arange(d)
+    a = angle(torch.arange(n)[:, None].float(), 2 * (c // 2))
+    return torch.where(c % 2 == 0, a.sin(), a.cos())
+
+
+def product_by_loop(n, d):
+    table = torch.zeros(n, d)
+    for p in range(n):
+        for i in range(d // 2):
+            table[p, 2 * i] = math.sin(p / (10000 * (2 * i / d)))
+            table[p, 2 * i + 1] = math.cos(p / (10000 * (2 * i / d)))
+    return table
+
+
+def waves_divided(n, d):
+    p, c = torch.arange(n)[:, None], torch.arange(d)
+    return torch.where(c % 2 == 0, p.sin(), p.cos()) / 10000 ** (2 * (c // 2) / d)
+
+
+def up_to_one(n, d):
+    a = torch.arange(n)[:, None] / 10000 ** torch.linspace(0, 1, (d + 1) // 2)
+    return torch.stack([a.sin(), a.cos()], -1).flatten(1)[:, :d]
+
+
+def written_at_the_end(mask):
+    ids = torch.zeros(mask.shape, dtype=torch.long)
+    for row, real in zip(ids, mask, strict=True):
+        row[len(real) - int(real.sum()) :] = torch.arange(int(real.sum()))
+    return ids
+
+
 def first_sequence_only(x, table):
     y = x.clone()
     y[0] += table[: x.shape[1]]
@@ -210,7 +243,7 @@ WRONG = [
     (SINUSOID, lambda n, d: textbook(n, d).half().float(), "imprecise"),
     (SINUSOID, lambda n, d: textbook(2 * n + 7, d)[7 : n + 7], "positions_shifted"),
     (SINUSOID, lambda n, d: None, "returns_nothing"),
-    (ADD, lambda x, table: x.add_(table[: x.shape[1]]), "changes_input"),
+    (ADD, lambda x, table: x.add_(table[torch.arange(x.shape[1])]), "changes_input"),
     (ADD, lambda x, table: x + table[: x.size(0)].unsqueeze(1), "batch_axis"),
     (ADD, lambda x, table: x + table[None], "whole_table"),
     (ADD, lambda x, table: x + table[torch.arange(x.shape[1]) % len(table)], "past_the_table"),
@@ -233,6 +266,24 @@ WRONG = [
     (IDS, count_goes_on, "counted_through"),
     (IDS, lambda mask: mask.sum(-1), "one_number_per_row"),
     (IDS, lambda mask: counted_by_loop(mask).tolist(), "lists"),
+    (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / (10000 * (c / d))), "multiplied_not_raised"),
+    (SINUSOID, product_by_loop, "multiplied_not_raised"),
+    (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / 10000 * c / d), "multiplied_not_raised"),
+    (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / (c / d) ** 10000), "power_turned_round"),
+    (SINUSOID, waves_divided, "wave_divided"),
+    (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / 10000 ** (c / (d // 2))), "doubled_exponent"),
+    (SINUSOID, up_to_one, "last_wave_at_base"),
+    (EMBED, lambda tokens, weight: F.one_hot(tokens).float() @ weight * weight.shape[1] ** 0.5, "one_hot_width"),
+    (EMBED, lambda tokens, weight: F.one_hot(tokens, weight.shape[1]).float() @ weight, "one_hot_width"),
+    (EMBED, lambda tokens, weight: weight[tokens] * torch.sqrt(weight.shape[1]), "root_of_a_number"),
+    (IDS, lambda mask: (mask.long().flip(-1).cumsum(-1).flip(-1) - 1).clamp(min=0), "from_the_right"),
+    (IDS, lambda mask: mask.sum(-1, keepdim=True) - mask.long().cumsum(-1), "from_the_right"),
+    (IDS, lambda mask: (mask.shape[1] - mask.long().cumsum(-1)).clamp(min=0), "from_the_right"),
+    (IDS, lambda mask: (mask.long().flip(-1).cumsum(-1) - 1).clamp(min=0), "flipped_once"),
+    (IDS, lambda mask: (torch.arange(mask.shape[1]) - (~mask[0]).sum()).clamp(0).expand_as(mask), "one_shift_for_all"),
+    (IDS, lambda mask: (mask.long().cumsum(-1) - 2).clamp(min=0), "one_too_small"),
+    (IDS, lambda mask: mask.long().cumsum(-1) - 2, "one_too_small"),
+    (IDS, written_at_the_end, "left_padding_only"),
 ]  # fmt: skip
 
 
@@ -272,6 +323,29 @@ def test_an_odd_width_may_be_refused_clearly_and_other_mistakes_are_still_named_
     assert "your base is 1000" in found.message
 
 
+@pytest.mark.parametrize(
+    ("exercise", "answer", "said"),
+    [
+        (IDS, lambda mask: (mask.long().cumsum(-1) - 2).clamp(min=0), "and cut off at 0"),
+        (IDS, lambda mask: mask.long().cumsum(-1) - 2, "and yours has -1"),
+        (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / 10000 * c / d), "is divided by 10000 and multiplied by"),
+        (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / (10000 * (c / d))), "for the first pair you divide by 0"),
+    ],
+)
+def test_what_is_said_is_true_of_this_form_of_the_mistake(exercise, answer, said):
+    assert said in verdict(exercise, answer).message
+
+
+def test_an_odd_width_refused_with_another_error_is_said_to_be_so():
+    def strict(n, d):
+        if d % 2:
+            raise TypeError("d_model must be even")
+        return textbook(n, d)
+
+    found = verdict(SINUSOID, strict)
+    assert found.mistake == "odd_width_crash" and "with another error than a ValueError" in found.message
+
+
 def test_ids_under_padding_are_free_but_must_be_valid():
     def filled(value):
         return lambda mask: (mask.long().cumsum(-1) - 1).masked_fill(~mask, value)
@@ -291,7 +365,53 @@ def test_a_sequence_longer_than_the_table_must_raise_whatever_the_error():
         return answer
 
     assert all(verdict(ADD, strict(error)).status == "correct" for error in (ValueError, IndexError, KeyError))
-    assert verdict(ADD, lambda x, table: x + table[: x.shape[1]]).status == "correct"
+
+
+def test_a_table_of_one_row_must_be_refused_though_it_broadcasts():
+    assert verdict(ADD, lambda x, table: x + table[torch.arange(x.shape[1])]).status == "correct"
+    found = verdict(ADD, lambda x, table: x + table[: x.shape[1]])
+    assert found.mistake == "past_the_table" and "Right but for a table of one row" in found.message
+    assert "with a clear error, but it returned a result" in found.message
+    found = verdict(ADD, lambda x, table: x * x.shape[-1] ** 0.5 + table[: x.shape[1]])
+    assert found.mistake == "tokens_scaled + past_the_table"
+
+
+def returned(error):
+    return lambda x, table: error if x.shape[1] > len(table) else x + table[: x.shape[1]]
+
+
+@pytest.mark.parametrize("error", [ValueError("too long"), "too long"])
+def test_an_error_that_is_returned_is_named(error):
+    assert verdict(ADD, returned(error)).mistake == "error_returned"
+
+
+def test_rows_at_the_wrong_places_are_told_by_their_numbers():
+    def mixed(x, table):
+        (batch, length, d), places = x.shape, torch.arange(x.shape[1])
+        return x + table[places].repeat(batch, 1).view(length, batch, d).transpose(0, 1)
+
+    assert verdict(ADD, mixed).mistake == "rows_elsewhere"
+
+
+def filled_in_the_loop(x, table):
+    y = x.clone()
+    for p in range(x.shape[1]):
+        y[:, p] = x[:, p] + table[p]
+        return y
+
+
+def test_a_loop_that_returns_after_one_token_is_said_to_leave_out_the_others_and_no_more():
+    found = verdict(ADD, filled_in_the_loop)
+    assert found.mistake == "tokens_left_out" and "Two things" not in found.message
+
+
+def test_nothing_more_is_said_of_a_sum_that_is_dropped():
+    def dropped(x, table):
+        x + table[torch.arange(x.shape[1])]
+        return x
+
+    found = verdict(ADD, dropped)
+    assert found.mistake == "result_dropped" and "There may be more" not in found.message
 
 
 @pytest.mark.parametrize("exercise", [SINUSOID, ADD, EMBED, IDS], ids=lambda e: e.name)

@@ -418,3 +418,178 @@ def test_no_sentence_that_may_stand_beside_another_says_that_all_else_is_right()
 def test_the_probes_of_an_exercise_differ_in_size(name):
     probes = load(f"relative.{name}").probes
     assert len({probe.says for probe in probes}) == len(probes) >= 4
+
+
+# ---------------------------------------------------------------- sentences that were once false, or missing
+def by_columns(column, least=None, most=None):
+    """A shift that takes column(T, i, j), cut off at the ends."""
+
+    def shift(x):
+        t, n = x.shape[2:]
+        i, j = arange(t)[:, None], arange(t)
+        return x[:, :, i, column(t, i, j).clamp(0 if least is None else least, n - 1 if most is None else most)]
+
+    return shift
+
+
+def by_slices(start, end, length=lambda x: x.shape[2]):
+    """A shift that stacks slices of the rows."""
+
+    def shift(x):
+        t = length(x)
+        return torch.stack([x[:, :, i, slice(start(t, i), end(t, i))] for i in range(x.shape[2])], 2)
+
+    return shift
+
+
+def by_line(first, columns=lambda t: slice(t)):
+    """A shift that fills, writes a line, drops the first entries and cuts."""
+
+    def shift(x):
+        t, n = x.shape[2:]
+        return F.pad(x, (1, 0)).flatten(2)[..., first(t) : first(t) + t * n].unflatten(-1, (t, n))[..., columns(t)]
+
+    return shift
+
+
+def in_order(x):
+    t = x.shape[2]
+    return [x[:, :, i, t - 1 - i : 2 * t - 1 - i] for i in range(t)]
+
+
+SHIFTED = [
+    ("one_column_too_late", by_columns(lambda t, i, j: t - i + j), "row 0 ends with the last column twice"),
+    ("one_column_too_early", by_columns(lambda t, i, j: t - 2 - i + j), "begins with column 0 twice"),
+    ("distance_mirrored", by_columns(lambda t, i, j: t + i - j), "column T + i - j"),
+    ("distance_as_column", by_columns(lambda t, i, j: i - j), "cut off at 0"),
+    ("shifted_the_other_way", by_columns(lambda t, i, j: t - 1 + i + j), "row i starts at column T - 1 + i"),
+    ("column_counted_back", by_columns(lambda t, i, j: j - i - 1, least=-1000), "column j - i - 1"),
+    ("one_column_too_late", by_slices(lambda t, i: t - i, lambda t, i: 2 * t - i), "row 0 has one number less"),
+    ("one_column_too_early", by_slices(lambda t, i: t - 2 - i, lambda t, i: 2 * t - 2 - i), "Your last row is empty"),
+    ("slice_without_end", by_slices(lambda t, i: t - 1 - i, lambda t, i: None), "grow from one to the next"),
+    ("shifted_the_other_way", by_slices(lambda t, i: t - 1 + i, lambda t, i: 2 * t - 1 + i), "become shorter"),
+    (
+        "length_from_the_last_axis",
+        by_slices(lambda t, i: t - 1 - i, lambda t, i: 2 * t - 1 - i, length=lambda x: x.shape[3]),
+        "T is x.shape[-2]",
+    ),
+    (
+        "written_for_one_length",
+        lambda x: torch.stack([x[:, :, i, 4 - i : 9 - i] for i in range(5)], 2),
+        "are T - 1, 2T - 1 and T",
+    ),
+    ("too_little_dropped", by_line(lambda t: 1), "the filler alone, or nothing with the fillers behind"),
+    ("nothing_dropped_in_front", by_line(lambda t: 0), "Nothing is dropped in front of the line"),
+    ("one_column_too_early", by_line(lambda t: t - 1), "T - 1 entries dropped in front"),
+    ("rows_before_heads", lambda x: torch.stack(in_order(x)), "stands in front, as torch.stack puts it"),
+    ("one_head_alone", lambda x: torch.stack(in_order(x[:1, :1]), 2)[0, 0], "the first head of the first sequence"),
+    ("one_sequence_alone", lambda x: torch.stack(in_order(x[:1]), 2)[0], "the first sequence of the batch alone"),
+    ("one_sequence_alone", lambda x: torch.stack(in_order(x[:1]), 2), "the first sequence of the batch alone"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "said"), SHIFTED)
+def test_a_wrong_shift_is_told_by_what_comes_out_and_not_by_one_way_of_writing_it(name, answer, said):
+    found = verdict("relative_shift", answer)
+    assert found.mistake == name and said in found.message, found.message
+
+
+def test_where_several_axes_have_size_1_no_exchange_of_axes_is_advised():
+    for answer in (lambda x: torch.stack(in_order(x)), lambda x: torch.stack(in_order(x), 2)[0]):
+        message = verdict("relative_shift", answer).message
+        assert "it would be right" not in message and "only the axes are missing" not in message
+    assert "it would be right" in verdict("shaw_index", lambda *a: shaw_wrongly(*a).T).message
+
+
+SLOPED = [
+    ("formula_for_all + number_of_heads_ignored", lambda n: [2.0 ** -(i + 1) for i in range(n)]),
+    ("whole_division", lambda n: [2.0 ** (-(8 // n) * (i + 1)) for i in range(n)]),
+    ("not_geometric", lambda n: slopes_wrongly(n, formula="power_first")),
+    ("formula_for_all + not_geometric", lambda n: [2 ** (-8 / (i + 1)) for i in range(n)]),
+    ("whole_numbers", lambda n: [int(2 ** (-8 * (i + 1) / n)) for i in range(n)]),
+]
+
+
+@pytest.mark.parametrize(("name", "slopes"), SLOPED)
+def test_wrong_slopes_are_named(name, slopes):
+    found = verdict("alibi_slopes", lambda n: torch.as_tensor(slopes(n)))
+    assert found.mistake == name, found.message
+
+
+def test_a_formula_used_for_all_numbers_of_heads_is_not_said_to_use_that_number():
+    message = verdict("alibi_slopes", lambda n: torch.tensor(SLOPED[0][1](n))).message
+    assert "you use the same formula as where it is one" in message and "with that n" not in message
+    assert "whatever the number of heads" in message
+
+
+def test_slopes_of_two_lists_that_are_never_cut_are_named():
+    def uncut(n):
+        low = 2 ** math.floor(math.log2(n))
+        return torch.tensor(authors_slopes(low) + authors_slopes(2 * low)[0::2])
+
+    found = verdict("alibi_slopes", uncut)
+    assert found.mistake == "too_many" and "none where the number of heads is a power of two" in found.message
+
+
+def test_a_bias_of_whole_numbers_and_one_with_slopes_in_a_list_are_named():
+    assert mistake("alibi_bias", lambda *a: bias_wrongly(*a).long()) == "whole_numbers"
+    assert mistake("alibi_bias", lambda n, q, k: authors_slopes(n)[:, None, None]) == "slopes_in_a_list"
+    found = verdict("alibi_bias", lambda n, q, k: bias_wrongly(n, q, k, slopes="no_heads_for_all"))
+    assert found.mistake == "wrong_slopes" and "There may be more" not in found.message
+
+
+def t5_by_rules(*, limit=lambda m, e: m / e, halved=False, past=False):
+    def t5(rel, bidirectional=True, num_buckets=32, max_distance=128):
+        away = rel.abs() if bidirectional else (-rel).clamp(min=0)
+        n = num_buckets // 2 if bidirectional else num_buckets
+        m, e = max_distance // 2 if bidirectional and halved else max_distance, n // 2
+        far = e + (torch.log(away.clamp(min=e) / e) / math.log(limit(m, e)) * (n - e)).long()
+        side = ((rel < 0) if past else (rel > 0)) & bidirectional
+        return torch.where(away < e, away, far.clamp(max=n - 1)) + n * side
+
+    return t5
+
+
+def lesson_loop(rel, *rest):
+    return torch.tensor([[int(counted_one_by_one(r, *rest)) for r in row] for row in rel])
+
+
+BUCKETED = [
+    ("not_relative_to_exact", t5_by_rules(limit=lambda m, e: m), "The logarithm below the fraction line"),
+    ("max_distance_halved", t5_by_rules(halved=True), "Only the buckets are shared"),
+    ("max_distance_halved + sides_exchanged", t5_by_rules(halved=True, past=True), "Only the buckets are shared"),
+    ("two_axes_only", lesson_loop, "Two loops over shape[0] and shape[1] need two axes"),
+    ("if_on_a_tensor", lambda rel, *rest: rel if rel.abs() < 8 else 8, "torch.where(d < e, near, far)"),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "said"), BUCKETED)
+def test_wrong_buckets_are_named_in_the_words_of_the_lesson(name, answer, said):
+    found = verdict("t5_bucket", answer)
+    assert found.mistake == name and said in found.message, found.message
+
+
+@pytest.mark.parametrize(
+    "index", [lambda r, m: r.clamp(0, 2 * m), lambda r, m: ((r + m) - m).clamp(0, 2 * m), lambda r, m: r.clamp(0, m)]
+)
+def test_a_past_cut_off_because_m_is_not_added_is_named(index):
+    found = verdict("shaw_index", lambda q, k, m: index(shaw_wrongly(q, k, m, clip="none_no_offset"), m))
+    assert found.mistake == "past_collapsed" and "m is not added (or cancels" in found.message
+
+
+def test_whole_numbers_made_by_numpy_are_not_said_to_lack_gradients():
+    found = verdict("shaw_index", lambda *a: shaw_wrongly(*a).numpy())
+    assert found.mistake == "numpy_result" and "gradients" not in found.message
+
+
+def test_another_default_of_the_base_is_not_taken_for_another_base():
+    found = verdict("rope", lambda x, positions=None, base=1000.0: rope_wrongly(x, positions, base))
+    assert found.mistake == "base_default" and "There may be more" not in found.message
+
+
+def test_positions_that_are_asked_for_truth_are_named():
+    def rope(x, positions=None, base=10000.0):
+        return rope_wrongly(x, positions or arange(x.shape[2]), base)
+
+    found = verdict("rope", rope)
+    assert found.mistake == "positions_asked_for_truth" and "if positions is None" in found.message

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .attention_symptoms import NUMPY, right_on_core
 from .exercise import Symptom
-from .outcome import Outcome, close, said
+from .outcome import Outcome, close, said, same_outcome
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 __all__ = ["AXES", "ENDINGS", "OPENINGS", "REPEATED", "SIGNS", "linear", "off_by_a_constant", "outcomes", "tensors"]
@@ -125,8 +125,22 @@ def _fails_without_a_batch(seen: Seen) -> bool:
     )
 
 
+def _right_without_a_batch_alone(seen: Seen) -> bool:
+    """Right where x has two axes; an error, or a result of another shape, where it has three."""
+    two = [same_outcome(e, g) for p, e, g in seen if p.make()[0].dim() == 2]
+    three = [(e.value.shape, g) for p, e, g in seen if p.make()[0].dim() == 3]
+    return all(two) and all(g.error is not None or getattr(g.value, "shape", None) != shape for shape, g in three)
+
+
 OPENINGS = (
     NUMPY,
+    Symptom(
+        "two_axes_only",
+        "Without a batch, where x is (length, d_model), your result is right; with one it is not. A loop that takes "
+        "x[t] for a token gets a whole sequence there, and x[t, i] is a token and no number. Any axes may stand before "
+        "the last two: torch's operations, such as x @ w, work on all of them at once.",
+        _right_without_a_batch_alone,
+    ),
     Symptom(
         "python_max",
         "Python's max, if, and, or need a single True or False, and a comparison of a whole tensor has no one answer. "

@@ -44,6 +44,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "wrong_sign": lambda g: g * (-g).sigmoid(),
     "negated": lambda g: F.silu(-g),
     "minus_below": lambda g: g / (1 - (-g).exp()),
+    "overflowing": lambda g: g * g.exp() / (1 + g.exp()),
     "complement": lambda g: 1 - g.sigmoid(),
     "twice": lambda g: F.silu(F.silu(g)),
     "sigmoid_of_silu": lambda g: F.silu(g).sigmoid(),
@@ -168,8 +169,8 @@ NOT_TRANSPOSED = (
 )
 
 
-def _other(name: str, which: str, *activations: str) -> tuple[Mistake, ...]:
-    return each(name, f"{which} {GATE}", *({"activation": key} for key in activations))
+def _other(name: str, which: str, *activations: str, edge: bool = False) -> tuple[Mistake, ...]:
+    return each(name, f"{which} {GATE}", *({"activation": key} for key in activations), edge=edge)
 
 
 SWIGLU_MISTAKES = (
@@ -234,6 +235,13 @@ SWIGLU_MISTAKES = (
         "sign",
         "The denominator of your sigmoid is 1 - exp(-g), which is 0 where g is 0: it must be 1 + exp(-g).",
         "minus_below",
+    ),
+    *_other(
+        "overflow",
+        "For large x w_gate your gate is nan: exp(g) is infinite from 89 on, and exp(g) / (1 + exp(g)) is then inf / "
+        "inf. Write the sigmoid as 1 / (1 + exp(-g)), or use torch.sigmoid.",
+        "overflowing",
+        edge=True,
     ),
     *_other("complement", "Your gate is 1 minus the sigmoid: open where it should be closed.", "complement"),
     *_other("silu_twice", "You apply silu twice to the gate.", "twice"),
@@ -551,7 +559,12 @@ SWIGLU = Exercise(
     name="feedforward.swiglu",
     reference=feedforward.swiglu,
     results=(Result("result", AXES),),
-    probes=probes(_probe, _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True), seed=11),
+    probes=(
+        *probes(_probe, _probe(ONE_GATE, 1, 5, 4, d_ff=4, seed=14, one_gate=True), seed=11),
+        _probe(
+            "x of shape (1, 2, 3) with numbers up to about 100, d_ff 4", 1, 2, 3, d_ff=4, seed=11, times=60.0, edge=True
+        ),
+    ),
     compound=wrong_swiglu,
     at_once=2,
     mistakes=(*SWIGLU_MISTAKES, *OPERATORS),

@@ -89,6 +89,7 @@ def _spread(x: Tensor, centred: Tensor, over: tuple[int, ...], spread: str, keep
         "over_rows": lambda: deviations.square().sum(over, keepdim=keepdim) / len(x),
         "over_second": lambda: deviations.square().sum(over, keepdim=keepdim) / x.shape[1],
         "standard_error": lambda: mean(deviations.square()) / x.shape[-1],
+        "deviations_over_everything": lambda: deviations.square().mean(),
     }[spread]()
 
 
@@ -192,6 +193,12 @@ AXES = (
             switches={"spread_axis": axis},
         )
         for axis in HALF_RIGHT
+    ),
+    *each(
+        "variance_over_everything",
+        "Your mean is that of each token, and your variance is one number for the whole tensor: is the axis left out "
+        "in one of the two calls? Both run over the last axis, dim=-1, keepdim=True.",
+        {"spread": "deviations_over_everything"},
     ),
     *(
         Mistake(f"mean_{DIMENSIONS[axis][0]}", about_axis("Your mean runs", axis), switches=switches)
@@ -439,7 +446,7 @@ EPS = eps_mistakes(
     differs="the variance is",
     token="equal numbers",
     above="the numerator, x - mean",
-    fixed="The argument eps does not enter: you use a number of your own in its place, or treat a spread of 0 as a "
+    fixed="The argument eps is not added: you use a number of your own in its place, or treat a spread of 0 as a "
     "special case.",
     fixed_at=("1e-5", "1e-6", "1e-8", "1e-12"),
     default="1e-5",

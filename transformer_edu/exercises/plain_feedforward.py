@@ -182,6 +182,7 @@ def wrong_feed_forward(
         before.copy_(out)
     return {
         "first_sequence": lambda: out[0],
+        "first_sequence_kept": lambda: out[:1],
         "batch_mean": lambda: out.mean(0),
         "batch_sum": lambda: out.sum(0),
         "last_empty": lambda: torch.cat([out[..., :-1, :], torch.zeros_like(out[..., -1:, :])], dim=-2),
@@ -227,12 +228,19 @@ FEED_FORWARD_MISTAKES = (
         {"activation": "none", "end": "relu"},
         alone=True,
     ),
-    *each(
-        "activation_last",
-        "The activation comes after the second layer instead of between the two, and b1 is not used: you compute "
-        "max(0, x w1 w2 + b2), which one matrix could do. It must be max(0, x w1 + b1) w2 + b2.",
-        {"activation": "none", "end": "relu", "bias1": "none"},
-        alone=True,
+    *(
+        Mistake(
+            "activation_last",
+            "The activation comes after the second layer instead of between the two, and one bias or both are not "
+            f"used: you compute max(0, {inside}), which one matrix could do. It must be max(0, x w1 + b1) w2 + b2.",
+            switches={"activation": "none", "end": "relu", **biases},
+            alone=True,
+        )
+        for inside, biases in (
+            ("x w1 w2 + b2", {"bias1": "none"}),
+            ("(x w1 + b1) w2", {"bias2": "none"}),
+            ("x w1 w2", {"bias1": "none", "bias2": "none"}),
+        )
     ),
     *each(
         "activation_twice",
@@ -536,6 +544,7 @@ FEED_FORWARD_MISTAKES = (
         "first_sequence_only",
         "You return the first sequence of the batch only. The result must have the shape of x.",
         {"result": "first_sequence"},
+        {"result": "first_sequence_kept"},
         alone=True,
     ),
     *each(

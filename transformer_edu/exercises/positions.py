@@ -64,6 +64,7 @@ def _position_rows(x: Tensor, table: Tensor, rows: str) -> Tensor:
         "first_sequence": lambda: table[:length] * (torch.arange(batch) == 0)[:, None, None],
         "not_first": lambda: table[:length] * (torch.arange(length) > 0)[:, None],
         "first_token": lambda: table[:length] * (torch.arange(length) == 0)[:, None],
+        "first_token_any_length": lambda: F.pad(table[:1], (0, 0, 0, length - 1)),
         "not_last": lambda: table[:length] * (torch.arange(length) < length - 1)[:, None],
         "row_by_row": lambda: table[torch.arange(batch * length).view(batch, length) % len(table)],
         "transposed": lambda: table[:length].T,
@@ -100,7 +101,9 @@ def add(
 ) -> object:
     """Add positions with any of the ways to go wrong; without a switch it is right."""
     d_model = x.shape[-1]
-    if x.shape[1] > len(table) and beyond != "refuse":
+    if x.shape[1] > len(table) == 1 and rows == "right" and beyond == "refuse":
+        raise ValueError("more tokens than rows")  # else the one row would be copied to all tokens
+    if x.shape[1] > len(table) and beyond not in ("refuse", "one_row"):
         if beyond == "unchanged":
             return x
         if beyond == "none":
@@ -183,11 +186,12 @@ ADD_MISTAKES = (
         f"whose tokens come before the batch. {TOKEN_AXIS}",
         switches={"rows": "batch_middle"},
     ),
-    Mistake(
+    *each(
         "result_dropped",
         "You return x unchanged, with no position in it: x + rows makes a new tensor, and leaves x as it was. Return "
         "that new tensor.",
-        switches={"operation": "dropped"},
+        {"operation": "dropped"},
+        {"operation": "dropped", "beyond": "one_row"},
         alone=True,
     ),
     *each(
@@ -243,6 +247,16 @@ ADD_MISTAKES = (
             ("times_width", "Your tokens are multiplied by d_model"),
             ("both_times_width", "The sum is multiplied by d_model"),
         )
+    ),
+    Mistake(
+        "past_the_table",
+        "Right but for a table of one row: where rows are missing the sum raises an error by itself, but a single row "
+        "is copied to every token. Compare the two numbers, the length and the rows there are, and raise the error "
+        "yourself.",
+        switches={"beyond": "one_row"},
+        edge=True,
+        beside="A table of one row is copied to every token of a longer sequence, and nobody is warned: compare the "
+        "two numbers and raise an error.",
     ),
     *(
         Mistake(
@@ -347,6 +361,7 @@ ADD_MISTAKES = (
             ("first_sequence", "Only the first sequence gets positions"),
             ("not_first", "The first token of each sequence gets no position; its row need not be 0"),
             ("first_token", "Only the first token of each sequence gets a position"),
+            ("first_token_any_length", "Only the first token of each sequence gets a position"),
             ("not_last", "The last token of each sequence gets no position"),
         )
     ),
@@ -457,11 +472,40 @@ def _add_probe(batch: int, length: int, d_model: int, rows: int, seed: int) -> P
     )
 
 
+def _error_returned(seen: Seen) -> bool:
+    """Right wherever rows suffice; where they do not, an error, or a text, comes back as a result."""
+    must_raise = [(p, g) for p, _, g in seen if p.raises and g.error is None]
+    others = [is_right(p, e, g) for p, e, g in seen if not p.raises]
+    return bool(must_raise) and all(others) and all(isinstance(g.value, (BaseException, str)) for _, g in must_raise)
+
+
+def _rows_elsewhere(seen: Seen) -> bool:
+    """What is added to each token is a row of the table, but somewhere not the row of its place."""
+    for probe, e, g in seen:
+        if probe.edge:
+            continue
+        x, table = probe.make()
+        if not isinstance(g.value, Tensor) or g.value.shape != e.value.shape or not g.value.is_floating_point():
+            return False
+        added = (g.value - x)[..., None, :] - table
+        if not (added.abs() < 1e-4).all(-1).any(-1).all():
+            return False
+    return any(not is_right(*s) for s in seen if not s[0].edge)
+
+
 LONGER = Probe(
     "x of shape (1, 5, 2), table of shape (3, 2): a sequence longer than the table",
     lambda: (_numbers(1, 5, 2, seed=8), _numbers(3, 2, seed=58)),
     edge=True,
     raises=(Exception,),
+    may_raise=(Exception,),  # whoever refuses it does what is asked, whatever else is wrong
+)
+ONE_ROW = Probe(
+    "x of shape (2, 4, 3), table of shape (1, 3): a sequence longer than the table",
+    lambda: (_numbers(2, 4, 3, seed=9), _numbers(1, 3, seed=59)),
+    edge=True,
+    raises=(Exception,),
+    may_raise=(Exception,),  # whoever refuses it does what is asked, whatever else is wrong
 )
 
 ADD_POSITIONS = Exercise(
@@ -477,6 +521,7 @@ ADD_POSITIONS = Exercise(
         _add_probe(2, 1, 3, 5, 6),
         _add_probe(2, 4, 4, 6, 7),
         LONGER,
+        ONE_ROW,
     ),
     compound=add,
     mistakes=ADD_MISTAKES,
@@ -487,8 +532,20 @@ ADD_POSITIONS = Exercise(
             "tokens than the table has rows has to be.",
             _right_where_it_runs,
         ),
+        Symptom(
+            "error_returned",
+            "For a sequence longer than the table you return an error, or its text: return hands it on as a result. "
+            "raise ValueError(...) stops the program.",
+            _error_returned,
+        ),
         *KIND_SYMPTOMS,
         *SHAPE_SYMPTOMS,
+        Symptom(
+            "rows_elsewhere",
+            "Each token gets some row of the table, but not each the row of its place: token p of every sequence gets "
+            "row p. table[:x.shape[1]] holds these rows in order, and broadcasts over the batch by itself.",
+            _rows_elsewhere,
+        ),
     ),
     at_once=2,
 )
@@ -726,6 +783,24 @@ EMBED_MISTAKES = (
         switches={"rows": "one_hot_whole"},
     ),
     Mistake(
+        "one_hot_width",
+        "F.one_hot makes as many columns as the largest id that occurs needs: tell it the number of rows of weight, "
+        "F.one_hot(tokens, weight.shape[0]).",
+        wrong=lambda tokens, weight: F.one_hot(tokens).float() @ weight * weight.shape[1] ** 0.5,
+    ),
+    Mistake(
+        "one_hot_width",
+        "Your one-hot vectors have d_model columns: they need one for each row of weight, F.one_hot(tokens, "
+        "weight.shape[0]).",
+        wrong=lambda tokens, weight: F.one_hot(tokens, weight.shape[1]).float() @ weight * weight.shape[1] ** 0.5,
+    ),
+    Mistake(
+        "root_of_a_number",
+        "The function torch.sqrt takes a tensor, and d_model is a number of Python: math.sqrt(d_model) or d_model ** "
+        "0.5.",
+        wrong=lambda tokens, weight: weight[tokens] * torch.sqrt(weight.shape[1]),
+    ),
+    Mistake(
         "one_hot_transposed",
         "F.linear multiplies by the transpose of weight: the product of one-hot vectors is with weight itself, "
         "one_hot @ weight.",
@@ -739,7 +814,7 @@ EMBED_MISTAKES = (
     *(
         Mistake(
             "wrong_form",
-            f"{what}: the result is (batch, length, d_model), one vector for each token.",
+            f"{what}: the result should be (batch, length, d_model), one vector for each token.",
             switches={"form": form},
         )
         for form, what in (
@@ -850,7 +925,12 @@ def count(
         "padding_counted_clamped": lambda: ((1 - real).cumsum(-1) - 1).clamp(min=0),
         "backwards": lambda: real.cumsum(-1) - total,
         "from_the_right": lambda: real.flip(-1).cumsum(-1).flip(-1) - 1,
+        "from_the_right_clamped": lambda: (real.flip(-1).cumsum(-1).flip(-1) - 1).clamp(min=0),
+        "from_the_right_of_all": lambda: length - real.cumsum(-1),
         "from_the_right_columns": lambda: length - 1 - column,
+        "flipped_once": lambda: real.flip(-1).cumsum(-1) - 1,
+        "flipped_once_clamped": lambda: (real.flip(-1).cumsum(-1) - 1).clamp(min=0),
+        "first_pads": lambda: (column - (1 - real[0]).sum()).clamp(min=0),
         "from_the_end": lambda: column - total,
         "total": lambda: total.expand(batch, length),
         "total_alone": lambda: total[:, 0],
@@ -935,8 +1015,8 @@ def _no_left_padding(seen: Seen) -> bool:
 
 
 NEGATIVE_BESIDE = (
-    "Padding gets a negative id. -1 is an index error in a lookup on the GPU, and on the CPU it may be the table's "
-    "LAST row: ids under padding may be anything that is valid, so clamp them to 0."
+    "Padding gets a negative id. In a lookup with F.embedding or nn.Embedding -1 is an error, and weight[-1] is the "
+    "table's LAST row: ids under padding may be anything that is valid, so clamp them to 0."
 )
 NEGATIVE = f"The real tokens are counted right, but not the padding. {NEGATIVE_BESIDE}"
 LEFT = (
@@ -946,8 +1026,9 @@ LEFT = (
 )
 
 ALL_PADS = (
-    "With padding on the right the ids of real tokens come out too small: you subtract the number of ALL pads in the "
-    "row from the column, and only those before a token count."
+    "With padding on the right the ids of real tokens come out too small, as if all the padding of the row stood on "
+    "the left: is the number of ALL pads subtracted from the column, or are the ids written to the end of the row? "
+    "Only the pads before a token count."
 )
 
 IDS_MISTAKES = (
@@ -977,8 +1058,15 @@ IDS_MISTAKES = (
     ),
     Mistake(
         "one_too_small",
-        "Your ids are one too small: the first real token should have id 0, and yours has -1.",
+        "Your ids are one too small and cut off at 0, so that the first two real tokens of a row get the same id: the "
+        "first should have id 0, the second 1.",
         switches={"start": "minus_one"},
+    ),
+    Mistake(
+        "one_too_small",
+        "Your ids are one too small: the first real token should have id 0, and yours has -1.",
+        switches={"start": "minus_one", "padding": "kept"},
+        alone=True,
     ),
     *(
         Mistake(
@@ -1007,7 +1095,19 @@ IDS_MISTAKES = (
     *each(
         "from_the_right",
         "Your ids run from right to left: the first real token of a row should have id 0, the next one 1.",
-        *switch("counted", "from_the_right", "from_the_right_columns"),
+        *switch("counted", "from_the_right", "from_the_right_clamped", "from_the_right_columns"),
+    ),
+    Mistake(
+        "from_the_right",
+        "Your ids run from right to left, and begin with the length of the row less 1, padding included: the first "
+        "real token of a row should have id 0, the next one 1.",
+        switches={"counted": "from_the_right_of_all"},
+    ),
+    *each(
+        "flipped_once",
+        "You turn the mask round to count it (flip), and do not turn the ids back, so that each real token gets the id "
+        "of the column at the other end. Count from the left: no flip is needed.",
+        *switch("counted", "flipped_once", "flipped_once_clamped"),
     ),
     Mistake(
         "from_the_end",
@@ -1056,6 +1156,7 @@ IDS_MISTAKES = (
             ("most_padding", "the most padding of any"),
             ("least_padding", "the least padding of any"),
             ("first_shift", "the padding of the first"),
+            ("first_pads", "the padding of the first"),
         )
     ),
     Mistake(

@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .outcome import close
+from .outcome import close, said
 from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
@@ -72,6 +72,8 @@ def _series(m: int, formula: str) -> list[float]:
         "whole_step": lambda i: 2.0 ** (-(8 // m) * (i + 1)),
         "base_exponent": lambda i: ((i + 1) / m) ** 8,
         "product": lambda i: 2 * (-8 * (i + 1) / m),
+        "power_first": lambda i: 2 ** (-8 / m) * (i + 1),
+        "eight_over_number": lambda i: 2 ** (-8 / (i + 1)),
     }
     return [float(rows.get(formula, lambda i: 2 ** (-8 * (i + 1) / m))(i)) for i in range(m)]
 
@@ -81,7 +83,7 @@ def _heads(n: int, formula: str, rest: str) -> list[float]:
     high = low if low == n else 2 * low
     left = n - low
     below, above = _series(low, formula), _series(2 * low, formula)
-    if left == 0 and rest != "always_above":
+    if left == 0 and rest not in ("always_above", "uncut_always"):
         return below
     return {
         "right": lambda: below + above[0::2][:left],
@@ -105,6 +107,7 @@ def _heads(n: int, formula: str, rest: str) -> list[float]:
         "rest_recursive": lambda: below + _heads(left, formula, "rest_recursive"),
         "rest_of_double_rest": lambda: below + _series(2 * left, formula)[0::2],
         "uncut": lambda: below + above[0::2],
+        "uncut_always": lambda: below + above[0::2],
         "uncut_all": lambda: below + above,
         "mixed": lambda: [x for pair in zip(below, above[0::2], strict=True) for x in pair][:n],
         "half_below": lambda: _series(max(low // 2, 1), formula) + _series(low, formula)[0::2],
@@ -125,6 +128,7 @@ def slopes_wrongly(
     out = torch.tensor(slopes)
     return {
         "right": lambda: out,
+        "integers": lambda: out.long(),
         "normalised": lambda: out / out.sum(),
         "by_largest": lambda: out / out.max(),
         "log": lambda: out.log(),
@@ -153,7 +157,7 @@ SLOPES_MISTAKES = (
         "For a power of two all is right; for other numbers you use the same formula, 2^(-8i/n), with that n. The"
         f" authors' code does otherwise, and released weights count on it. {OTHER}",
         "formula",
-        beside=f"Where the number of heads is no power of two, you use the same formula with that n. {OTHER}",
+        beside=f"Where the number of heads is no power of two, you use the same formula as where it is one. {OTHER}",
     ),
     *_one(
         "order",
@@ -167,14 +171,14 @@ SLOPES_MISTAKES = (
     *_one(
         "order",
         "heads_reversed",
-        "The heads are in reverse order: the first one has the largest slope.",
+        "The heads are in reverse order: the first one should have the largest slope.",
         "reversed",
     ),
     *_one(
         "order",
         "heads_reversed",
-        "You sort the slopes from small to large: the first head has the largest, and where the number of heads is no"
-        " power of two they are not sorted at all.",
+        "You sort the slopes from small to large: the first head should have the largest, and where the number of heads"
+        " is no power of two they are not sorted at all.",
         "ascending",
     ),
     *_one(
@@ -264,6 +268,13 @@ SLOPES_MISTAKES = (
         "even_then_odd_all",
     ),
     *_one(
+        "rest",
+        "too_many",
+        "You return more slopes than there are heads: take as many of the second list as heads are left, none where the"
+        f" number of heads is a power of two. {OTHER}",
+        "uncut_always",
+    ),
+    *_one(
         "formula",
         "no_eight",
         f"The 8 is missing in the exponent: your slopes run down to 1/2 and not to 2^-8. {LIST}",
@@ -306,6 +317,19 @@ SLOPES_MISTAKES = (
         "squared",
         "power_outside",
         "base_exponent",
+    ),
+    *_one(
+        "formula",
+        "not_geometric",
+        "Your slopes grow in equal steps: the power is taken first, 2^(-8/n), and then multiplied by i. The i belongs"
+        f" in the exponent, within parentheses: 2 ** (-8 * i / n). {LIST}",
+        "power_first",
+    ),
+    *_one(
+        "formula",
+        "not_geometric",
+        f"The number of the head stands below the 8: the exponent is 8 times i over n, and yours is 8 / i. {LIST}",
+        "eight_over_number",
     ),
     *_one(
         "formula",
@@ -356,6 +380,20 @@ SLOPES_MISTAKES = (
         f"The exponents are cut to whole numbers (//): with more than 8 heads they are fractions. {LIST}",
         "whole_division",
         "whole_step",
+    ),
+    Mistake(
+        "whole_division",
+        "The factor is cut to a whole number, 8 // n, which is 1 for 5 to 8 heads and 0 for more than 8, and other"
+        f" numbers of heads are treated as powers of two are. {OTHER}",
+        switches={"formula": "whole_step", "rest": "formula"},
+        alone=True,
+    ),
+    *_one(
+        "result",
+        "whole_numbers",
+        "Your slopes are whole numbers, so that 2^-2 becomes 0 (a whole number to the power of a tensor of whole"
+        " numbers is one in torch): make the exponents floats, or 2.0 the base.",
+        "integers",
     ),
     *_one("result", "normalised", "Your slopes are divided by their sum: they do not sum to 1.", "normalised"),
     *_one("result", "normalised", "Your slopes are divided by the largest, so that one is 1.", "by_largest"),
@@ -491,6 +529,9 @@ def bias_wrongly(
         "no_heads": lambda: torch.tensor(_heads(n_heads, "no_heads", "right")),
         "no_eight": lambda: torch.tensor(_heads(n_heads, "no_eight", "right")),
         "formula": lambda: torch.tensor(_heads(n_heads, "right", "formula")),
+        "from_zero_for_all": lambda: torch.tensor(_heads(n_heads, "from_zero", "formula")),
+        "no_heads_for_all": lambda: torch.tensor(_heads(n_heads, "no_heads", "formula")),
+        "no_eight_for_all": lambda: torch.tensor(_heads(n_heads, "no_eight", "formula")),
         "sorted": lambda: torch.tensor(sorted(_heads(n_heads, "right", "right"), reverse=True)),
         "reversed": lambda: torch.tensor(_heads(n_heads, "right", "right")[::-1]),
         "first": lambda: torch.tensor(_heads(n_heads, "right", "right")[:1] * n_heads),
@@ -517,6 +558,7 @@ def bias_wrongly(
         "first_row": lambda: bias[:, :1],
         "softmax": lambda: bias.softmax(-1),
         "exponential": lambda: bias.exp(),
+        "integers": lambda: bias.long(),
         "lower": lambda: bias.tril(n_keys - n_queries),
         "lower_from_zero": lambda: bias.tril(),
     }[axes]()
@@ -571,7 +613,7 @@ BIAS_MISTAKES = (
     *_one(
         "queries",
         "square",
-        "The result is square: it has a row for each query and a column for each key, (heads, queries, keys).",
+        "Your result is square: it should have a row for each query and a column for each key, (heads, queries, keys).",
         "as_many_as_keys",
         "keys_cut",
     ),
@@ -689,11 +731,19 @@ BIAS_MISTAKES = (
         "from_zero",
         "no_heads",
         "no_eight",
+        "from_zero_for_all",
+        "no_heads_for_all",
+        "no_eight_for_all",
         "numbers",
         "numbers_whole",
     ),
     *_one("slopes", "divided_by_slope", "You divide the distance by the slope: multiply.", "divides"),
-    *_one("slopes", "heads_reversed", "The heads are in reverse order: the first has the largest slope.", "reversed"),
+    *_one(
+        "slopes",
+        "heads_reversed",
+        "The heads are in reverse order: the first should have the largest slope.",
+        "reversed",
+    ),
     *_one(
         "slopes",
         "slopes_of_other_numbers",
@@ -729,6 +779,13 @@ BIAS_MISTAKES = (
         "summed",
         "without_heads",
     ),
+    *_one(
+        "axes",
+        "whole_numbers",
+        "Your bias is made of whole numbers, which cuts off the decimals: -0.25 becomes 0. The slopes are floats, and"
+        " the product is one too.",
+        "integers",
+    ),
     *_one("axes", "one_row", "Only the row of the last query is there: one row for each query.", "last_row"),
     *_one("axes", "one_row", "Only the row of the first query is there: one row for each query.", "first_row"),
     *_one(
@@ -759,6 +816,10 @@ def _past_right(seen: Seen) -> bool:
     return found is not None and all(
         bool(close(r.tril(n), y.tril(n)).all()) for (_, r, y), n in zip(found, k, strict=True)
     )
+
+
+def _list_indexed(seen: Seen) -> bool:
+    return all("list indices must be integers or slices, not tuple" in said(g.error) for *_, g in seen)
 
 
 ALIBI_BIAS = Exercise(
@@ -792,6 +853,11 @@ ALIBI_BIAS = Exercise(
             "For the query itself and the keys before it all is right; for the keys after it it is not. They are fined"
             " in the same way.",
             _past_right,
+        ),
+        Symptom(
+            "slopes_in_a_list",
+            "Your slopes are a list, and a list has no axes to add: torch.tensor(slopes) can be indexed with None.",
+            _list_indexed,
         ),
         MORE_RESULTS,
         ONLY_SHAPE,

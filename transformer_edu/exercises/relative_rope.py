@@ -20,7 +20,7 @@ from torch import Tensor
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, Verdict
-from .outcome import close, observe
+from .outcome import close, observe, said
 from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .sandbox import Budget, calm
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, ONLY_VIEW, VIEW_AND_MORE, Seen
@@ -119,7 +119,7 @@ def _whole_angles(angle: Tensor, pairing: str, other: bool) -> tuple[Tensor, Ten
 def rope_wrongly(
     x: Tensor,
     positions: Tensor | None = None,
-    base: float = 10000.0,
+    base: float | None = None,
     *,
     pairing: str = "interleaved",
     turn: str = "forwards",
@@ -134,7 +134,12 @@ def rope_wrongly(
     result: str = "right",
 ) -> object:
     """Turn the pairs with any of the ways to go wrong; without a switch it is right."""
-    base = {"argument": base, "fixed": 10000.0, "thousand": base / 10, "tenfold": base * 10, "e": math.e}[base_from]
+    base = (
+        {"default_1000": 1000.0, "default_100000": 1e5, "default_500000": 5e5}.get(base_from, 1e4)
+        if base is None
+        else base
+    )
+    base = {"fixed": 10000.0, "thousand": base / 10, "tenfold": base * 10, "e": math.e}.get(base_from, base)
     width = {"all": x.shape[-1], "first_pair": 2}.get(part, x.shape[-1] // 4 * 2 or 2)
     turning, rest = x[..., :width], x[..., width:]
     if part in ("second_half", "second_half_own_width"):
@@ -475,6 +480,14 @@ ROPE_MISTAKES = (
     *_one("base_from", "wrong_base", f"The frequencies have e for a base (exp without the logarithm). {ANGLE}", "e"),
     *_one(
         "base_from",
+        "base_default",
+        "Where base is left out, yours is not 10000: give the argument that default.",
+        "default_1000",
+        "default_100000",
+        "default_500000",
+    ),
+    *_one(
+        "base_from",
         "base_ignored",
         "The argument base has no effect: you always take 10000.",
         "fixed",
@@ -657,6 +670,13 @@ def _nearly_right(seen: Seen) -> bool:
     return found is not None and all(bool((y - r).abs().max() < 0.02) for _, r, y in found)
 
 
+def _asked_for_truth(seen: Seen) -> bool:
+    """Stops wherever several positions are given, and says that a tensor has no one truth value."""
+    several = [len(p.make()) > 1 and len(p.make()[1]) > 1 for p, *_ in seen]
+    asked = ["Boolean value of Tensor" in said(g.error) for *_, g in seen]
+    return any(asked) and several == asked
+
+
 SYMPTOMS = (
     CHANGES_INPUT,
     Symptom(
@@ -666,6 +686,12 @@ SYMPTOMS = (
         _nearly_right,
     ),
     Symptom("frequencies_rise", RISE, _rises),
+    Symptom(
+        "positions_asked_for_truth",
+        "Whether positions were given is asked as if they were true or false (positions or ..., if positions), which"
+        " has no answer for several numbers, and says no to the single position 0. Ask `if positions is None`.",
+        _asked_for_truth,
+    ),
     Symptom(
         "positions_wrong",
         "Without the argument positions all is right; with it, it is not. It says where each token stands, (tokens,).",

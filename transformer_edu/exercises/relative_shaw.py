@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from .. import relative
-from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
-from .relative_symptoms import LIST_RESULT, results, right_only_where
+from .relative_symptoms import LIST_RESULT, NUMPY_IDS, results, right_only_where
 from .symptoms import MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -79,6 +78,7 @@ def shaw_wrongly(
         "all_last": lambda: 0 * rel + 2 * m,
         "future_only": lambda: rel.clamp(0, m) + m,
         "future_only_no_offset": lambda: rel.clamp(0, m),
+        "future_only_no_offset_2m": lambda: rel.clamp(0, 2 * m),
         "offset_one_more": lambda: rel.clamp(-m, m) + m + 1,
         "offset_one_less": lambda: rel.clamp(-m, m) + m - 1,
         "offset_2m": lambda: rel.clamp(-m, m) + 2 * m,
@@ -231,7 +231,14 @@ MISTAKES = (
         "past_collapsed",
         "All keys before the query get one id: distances below 0 are cut to 0. They are kept down to -m.",
         "future_only",
+    ),
+    *_one(
+        "clip",
+        "past_collapsed",
+        "All keys before the query get the id 0: m is not added (or cancels, being added to both places), so that the"
+        f" clip at 0 cuts the whole past off. {MIDDLE}",
         "future_only_no_offset",
+        "future_only_no_offset_2m",
     ),
     *_one(
         "clip",
@@ -454,7 +461,7 @@ SYMPTOMS = (
     ),
     MORE_RESULTS,
     ONLY_SHAPE,
-    NUMPY,
+    NUMPY_IDS,
     LIST_RESULT,
 )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from torch.nn import functional as F
 from .. import relative
 from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .outcome import said
+from .outcome import said, same_outcome
 from .relative_symptoms import LIST_RESULT, results, right_only_where
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, ONLY_VIEW, VIEW_AND_MORE, Seen
 
@@ -34,6 +35,12 @@ def _picked(x: Tensor, take: str) -> Tensor:
         "rolled_back": j - (t - 1 - i),
         "early": t - 2 - i + j,
         "late": t - i + j,
+        "early_clamped": (t - 2 - i + j).clamp(min=0),
+        "late_clamped": (t - i + j).clamp(max=n - 1),
+        "mirrored_clamped": (t + i - j).clamp(max=n - 1),
+        "plus": (t - 1 + i + j).clamp(max=n - 1),
+        "counted_back": j - i - 1,
+        "distance_clamped": (i - j).clamp(min=0),
         "first": 0 * i + j,
         "centre": 0 * i + j + (n - t) // 2,
         "last": 0 * i + j + n - t,
@@ -137,6 +144,11 @@ def shift_wrongly(
         "first_row_missing": lambda: y[:, :, 1:],
         "last_row_missing": lambda: y[:, :, :-1],
         "rows_before_heads": lambda: y.transpose(1, 2),
+        "rows_in_front": lambda: y.permute(2, 0, 1, 3),
+        "first_head_alone": lambda: y[0, 0],
+        "first_head_kept": lambda: y[:1, :1],
+        "first_sequence_alone": lambda: y[0],
+        "first_sequence_kept": lambda: y[:1],
         "scaled": lambda: y / math.sqrt(t),
         "negated": lambda: -y,
         "last_row_empty": lambda: torch.cat([y[:, :, :-1], torch.zeros_like(y[:, :, -1:])], 2),
@@ -148,11 +160,14 @@ def shift_wrongly(
 
 # ---------------------------------------------------------------- the gallery
 ROWS = "Row i has to start at column T - 1 - i, so that distance 0 stands on the diagonal."
-TRICK = "The trick is: one column of zeros on the left, view as (2T, T), drop the first row, view back, keep T columns."
+TRICK = (
+    "The trick is: one filler in front of each row, all rows in one line, without its first T entries (the first row of"
+    " a view as (2T, T)), cut into rows of 2T - 1, of which the first T columns are kept."
+)
 
 
-def _take(name: str, sentence: str, *values: str, beside: str = "") -> tuple[Mistake, ...]:
-    return tuple(Mistake(name, sentence, switches={"take": v}, beside=beside) for v in values)
+def _take(name: str, sentence: str, *values: str, beside: str = "", alone: bool = False) -> tuple[Mistake, ...]:
+    return tuple(Mistake(name, sentence, switches={"take": v}, beside=beside, alone=alone) for v in values)
 
 
 TAKE_MISTAKES = (
@@ -180,33 +195,33 @@ TAKE_MISTAKES = (
         "last",
     ),
     *_take(
-        "first_row_kept",
-        "You drop the last row of the (2T, T) view instead of the first. The zeros of the padding stay in the result"
-        " and everything else comes too late: drop the first row.",
+        "nothing_dropped_in_front",
+        "Nothing is dropped in front of the line (in a view as (2T, T): the last row goes instead of the first), so"
+        " that fillers stay in the result and everything else comes too late. Drop the first T entries.",
         "drop_last",
     ),
     *_take(
-        "first_row_kept",
-        "You drop the last row of the (2T, T) view and keep the last columns: the result holds zeros of the padding."
-        " Drop the first row and keep the first T columns.",
+        "one_column_too_early",
+        "Every row starts one column too early, and the last one with the filler. Are T - 1 entries dropped in front of"
+        " the line, or none and the last T columns kept? Drop the first T entries and keep the first T columns.",
         "cut_last_drop_last",
     ),
     *_take(
         "nothing_dropped",
-        "You pad, view and view back, but drop no row in between, so that the two views undo each other and a column"
-        " of zeros is left at the front. Drop the first row of the (2T, T) view.",
+        "Nothing is shifted: each row begins with the filler and its column 0, since nothing is dropped before the line"
+        " is cut again. Drop its first T entries (the first row of a view as (2T, T)).",
         "nothing_dropped",
     ),
     *_take(
         "padded_on_the_right",
-        "You put the column of zeros on the right. It has to stand on the left: dropping the first T numbers then"
-        " leaves row 0 to begin at column T - 1, and yours begins one column later.",
+        "Every row starts one column too late, and row 0 ends with the filler: it stands behind each row and belongs in"
+        " front of it, so that row 0 begins at column T - 1 once the first T entries are dropped.",
         "pad_right",
     ),
     *_take(
-        "padded_on_the_right",
-        "You put the column of zeros on the right and drop the last row: row 0 begins at its first column, not at"
-        f" column T - 1. {TRICK}",
+        "too_little_dropped",
+        "Row 0 begins at its first column, not at column T - 1: too little is dropped in front of the line, the filler"
+        f" alone, or nothing with the fillers behind the rows. {TRICK}",
         "pad_right_keeps_last",
     ),
     *_take(
@@ -248,8 +263,14 @@ TAKE_MISTAKES = (
     *_take(
         "shifted_the_other_way",
         "Your rows move the wrong way: row 0 starts at column 0 and each next row one column later. Column 0 is the"
-        f" largest distance, query far behind the key. {ROWS}",
+        f" largest distance, T - 1: a key far back. {ROWS}",
         "down",
+    ),
+    *_take(
+        "shifted_the_other_way",
+        "Your rows move the wrong way: row i starts at column T - 1 + i, and what lies beyond the end is the last"
+        f" number again. {ROWS}",
+        "plus",
     ),
     *_take(
         "distance_mirrored",
@@ -272,6 +293,18 @@ TAKE_MISTAKES = (
         "distance",
     ),
     *_take(
+        "distance_as_column",
+        "You use the distance i - j itself as the column, cut off at 0. The columns run from distance T - 1 down to"
+        " -(T - 1): distance r is column T - 1 - r, so entry (i, j) is column T - 1 - i + j.",
+        "distance_clamped",
+    ),
+    *_take(
+        "column_counted_back",
+        "Entry (i, j) of your result is column j - i - 1, counted from the end where it is negative: that takes"
+        " distance 0 for the last column. It is column T - 1, in the middle, so entry (i, j) is column T - 1 - i + j.",
+        "counted_back",
+    ),
+    *_take(
         "rolled_the_wrong_way",
         "You roll row i by T - 1 - i to the right; it has to move as far to the left. Roll row i by i - (T - 1).",
         "rolled_back",
@@ -280,6 +313,26 @@ TAKE_MISTAKES = (
         "one_column_too_early",
         "Every row starts one column too early: the diagonal holds distance 1 instead of 0. " + ROWS,
         "early",
+    ),
+    *_take(
+        "one_column_too_early",
+        "Every row starts one column too early: the diagonal holds distance 1 instead of 0, and the last row begins"
+        f" with column 0 twice, since its start, -1, is cut off at 0. {ROWS}",
+        "early_clamped",
+        alone=True,
+    ),
+    *_take(
+        "one_column_too_late",
+        "Every row starts one column too late: the diagonal holds distance -1 instead of 0, and row 0 ends with the"
+        f" last column twice, since there is none behind it. {ROWS}",
+        "late_clamped",
+        alone=True,
+    ),
+    *_take(
+        "distance_mirrored",
+        "Entry (i, j) of your result is column T + i - j, or the last one: the distance counts the wrong way round, key"
+        " minus query, and from one column too far on. It is column T - 1 - i + j.",
+        "mirrored_clamped",
     ),
     *_take(
         "one_column_too_late",
@@ -408,6 +461,31 @@ OTHER_MISTAKES = (
         " stack the rows along axis 2.",
         switches={"after": "rows_before_heads"},
     ),
+    Mistake(
+        "rows_before_heads",
+        "The axis of the queries stands in front, as torch.stack puts it by itself. The result has the axes (batch,"
+        " head, query, key): stack the rows along axis 2, dim=-2.",
+        switches={"after": "rows_in_front"},
+    ),
+    *(
+        Mistake(
+            "one_head_alone",
+            "You return the first head of the first sequence alone: batch and heads stand in front, and every head of"
+            " every sequence is shifted by itself.",
+            switches={"after": after},
+            alone=True,
+        )
+        for after in ("first_head_alone", "first_head_kept")
+    ),
+    *(
+        Mistake(
+            "one_sequence_alone",
+            "You return the first sequence of the batch alone: every sequence is shifted by itself.",
+            switches={"after": after},
+            alone=True,
+        )
+        for after in ("first_sequence_alone", "first_sequence_kept")
+    ),
     Mistake("scaled", "You divide by a square root: the shift only moves numbers.", switches={"after": "scaled"}),
     Mistake(
         "negated", "The sign of every number is changed: the shift only moves numbers.", switches={"after": "negated"}
@@ -455,18 +533,6 @@ OTHER_MISTAKES = (
 
 
 CRASHES = (
-    Mistake(
-        "one_column_too_late",
-        "The slices of your rows start one column too late, at T - i in row i, so the slice of row 0 is cut short at"
-        f" the end of x. {ROWS}",
-        lambda x: torch.stack([x[:, :, i, x.shape[2] - i : 2 * x.shape[2] - i] for i in range(x.shape[2])], 2),
-    ),
-    Mistake(
-        "distance_mirrored",
-        "The slices of your rows move the wrong way: row i starts at column T - 1 + i, and soon runs past the end of x."
-        f" {ROWS}",
-        lambda x: torch.stack([x[:, :, i, x.shape[2] - 1 + i : 2 * x.shape[2] - 1 + i] for i in range(x.shape[2])], 2),
-    ),
     Mistake(
         "rows_not_stacked",
         "Your rows are right, but they come in a list: torch.stack(rows, 2) makes one tensor of them, with the queries"
@@ -536,8 +602,64 @@ def _past_the_end(seen: Seen) -> bool:
     return all(s is not None and s.groups() == (n, n) for s, n in zip(stops, widths, strict=True))
 
 
+def _stacked(fits: Callable[[int, int, int, int], bool]) -> Callable[[Seen], bool]:
+    """torch.stack refuses rows of unequal length: fits(T, numbers in row 0, numbers in row k, k) each time."""
+
+    def shows(seen: Seen) -> bool:
+        found = []
+        for probe, _, given in seen:
+            t = probe.make()[0].shape[2]
+            text = re.search(r"got \[.*?(\d+)\] at entry 0 and \[.*?(\d+)\] at entry (\d+)", said(given.error))
+            if t > 1:
+                found.append(text is not None and fits(t, *map(int, text.groups())))
+        return all(found)
+
+    return shows
+
+
+def _written_for_one_length(seen: Seen) -> bool:
+    """Right for T = 5, the lesson's, and for no other length."""
+    return all(same_outcome(e, g) == (p.make()[0].shape[2] == 5) for p, e, g in seen)
+
+
 SYMPTOMS = (
     CHANGES_INPUT,
+    Symptom(
+        "written_for_one_length",
+        "With T = 5, as in the lesson, it is right, and with no other length: are its numbers still there? 4, 9 and 5"
+        " are T - 1, 2T - 1 and T, with T = x.shape[-2].",
+        _written_for_one_length,
+    ),
+    Symptom(
+        "one_column_too_late",
+        "Your rows are of unequal length: row 0 has one number less, as if it started one column too late and met the"
+        f" end of x. {ROWS}",
+        _stacked(lambda t, first, other, k: (first, other, k) == (t - 1, t, 1) and t > 1),
+    ),
+    Symptom(
+        "one_column_too_early",
+        "Your last row is empty, and the others are not: a slice that starts at -1 starts at the last column. The rows"
+        f" start one column too early. {ROWS}",
+        _stacked(lambda t, first, other, k: (first, other, k) == (t, 0, t - 1)),
+    ),
+    Symptom(
+        "slice_without_end",
+        "Your rows grow from one to the next: each goes on to the end of x. A row has T numbers, from column T - 1 - i"
+        " to column 2T - 2 - i, so its slice ends before 2T - 1 - i.",
+        _stacked(lambda t, first, other, k: (first, other, k) == (t, t + 1, 1)),
+    ),
+    Symptom(
+        "shifted_the_other_way",
+        "Your rows become shorter from one to the next: they move to the right, where x soon ends. Each row starts one"
+        f" column before the row above. {ROWS}",
+        _stacked(lambda t, first, other, k: (first, other, k) == (t, t - 1, 1)),
+    ),
+    Symptom(
+        "length_from_the_last_axis",
+        "Your rows are of unequal length, and row 0 has one number alone: is T taken from the last axis? That one has"
+        " 2T - 1 columns; T is x.shape[-2].",
+        _stacked(lambda t, first, other, k: (first, other, k) == (1, 2, 1)),
+    ),
     Symptom(
         "column_past_the_end",
         "It stops because column 2T - 1 is asked for, and the last one is 2T - 2. Row i begins at column T - 1 - i and"

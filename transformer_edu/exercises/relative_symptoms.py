@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from .attention_symptoms import NUMPY
 from .exercise import Probe, Symptom
 from .outcome import Outcome, same_outcome, same_value
 from .symptoms import Seen
@@ -53,6 +54,11 @@ def _right_in_lists(seen: Seen) -> bool:
     return True
 
 
+NUMPY_IDS = Symptom(
+    "numpy_result",
+    "Your result is made by NumPy. Here it must be a torch tensor: torch.as_tensor makes one of it.",
+    NUMPY.shows,
+)
 LIST_RESULT = Symptom(
     "list_result",
     "Your numbers are right, but they come in nested lists: torch.tensor makes a tensor of them.",

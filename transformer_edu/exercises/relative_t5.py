@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from .. import relative
-from .attention_symptoms import NUMPY
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each
-from .relative_symptoms import LIST_RESULT, results, right_only_where
+from .outcome import said
+from .relative_symptoms import LIST_RESULT, NUMPY_IDS, results, right_only_where
 from .symptoms import CHANGES_INPUT, MORE_RESULTS, ONLY_SHAPE, Seen
 
 
@@ -106,6 +106,8 @@ def t5_wrongly(
     both = {"inverted": not bidirectional, "always": True, "never": False}.get(mode, bidirectional)
     num_buckets = 32 if arguments in ("buckets", "both") else num_buckets
     max_distance = 128 if arguments in ("distance", "both") else max_distance
+    if arguments == "distance_halved" and both:
+        max_distance //= 2
     n = num_buckets // 2 if both and halves != "whole" else num_buckets
     near_count = {
         "half": n // 2,
@@ -149,10 +151,10 @@ def t5_wrongly(
 
 
 # ---------------------------------------------------------------- the gallery
-NEAR = "exact = n // 2 distances have a bucket each, with n the buckets of one side"
+NEAR = "e = n // 2 distances have a bucket each, with n the buckets of one side"
 LOG = (
-    "From exact = n // 2 on (e in the lesson), the bucket is exact + log(r / exact) / log(max_distance / exact)"
-    " * (n - exact), cut to a whole number, and at most n - 1."
+    "From e = n // 2 on, distance d has the bucket e + log(d / e) / log(max_distance / e) * (n - e), cut to a whole"
+    " number, and at most n - 1."
 )
 SIGN = "rel is key minus query: negative for keys before the query, positive for keys after it."
 CAUSAL = "In a causal model the distance is -rel, and 0 for keys after the query, which a mask hides anyway."
@@ -213,10 +215,17 @@ MISTAKES = (
         switches={"halves": "whole", "side": "half_offset"},
     ),
     *_one(
+        "arguments",
+        "max_distance_halved",
+        "In bidirectional mode you halve max_distance as well. Only the buckets are shared between the two sides: each"
+        " side reaches as far as max_distance.",
+        "distance_halved",
+    ),
+    *_one(
         "exact",
         "exact_before_halving",
-        "Your exact is half of all buckets: in bidirectional mode the near distances fill their whole side, and none"
-        " are left for the logarithm. Halve num_buckets for the two sides first, then take exact.",
+        "Your e is half of all buckets: in bidirectional mode the near distances fill their whole side, and none are"
+        " left for the logarithm. Halve num_buckets for the two sides first, then take e, half of what one side has.",
         "before",
     ),
     *_one(
@@ -348,34 +357,47 @@ MISTAKES = (
     *_one(
         "large",
         "cut_too_early",
-        "You cut to a whole number too early, before multiplying by n - exact, so that all far distances fall into one"
+        "You cut to a whole number too early, before multiplying by n - e, so that all far distances fall into one"
         f" bucket. {LOG}",
         "share_cut",
     ),
     *_one(
         "large",
         "cut_too_early",
-        f"You divide r by exact without a remainder (//): the ratio must keep its fraction. {LOG}",
+        f"You divide d by e without a remainder (//): the ratio must keep its fraction. {LOG}",
         "whole_ratio",
     ),
     *_one(
         "large",
         "not_relative_to_exact",
-        f"The logarithms do not start at exact: both r and max_distance are divided by it first. {LOG}",
+        "The logarithms are those of d and of max_distance themselves: both are divided by e first, so that the far"
+        f" buckets begin at distance e. {LOG}",
         "plain_logs",
+    ),
+    *_one(
+        "large",
+        "not_relative_to_exact",
+        "The logarithm below the fraction line is that of max_distance itself: it must be that of max_distance / e, or"
+        f" the last bucket is reached far too late. {LOG}",
         "limit_not_divided",
+    ),
+    *_one(
+        "large",
+        "not_relative_to_exact",
+        "The logarithm above the fraction line is that of d itself: it must be that of d / e, which is 0 at distance e."
+        f" {LOG}",
         "distance_not_divided",
     ),
     *_one(
         "large",
         "exact_not_added",
-        f"The far buckets start again from 0: exact is not added to the logarithmic part. {LOG}",
+        f"The far buckets start again from 0: e is not added to the logarithmic part. {LOG}",
         "exact_not_added",
     ),
     *_one(
         "large",
         "wrong_factor",
-        f"The logarithmic part is multiplied by another number than n - exact, the buckets that are left. {LOG}",
+        f"The logarithmic part is multiplied by another number than n - e, the buckets that are left. {LOG}",
         "times_all",
         "times_all_less_one",
         "times_one_less",
@@ -393,13 +415,13 @@ MISTAKES = (
     *_one(
         "large",
         "not_scaled",
-        f"The logarithm of r / exact is not divided by that of max_distance / exact. {LOG}",
+        f"The logarithm of d / e is not divided by that of max_distance / e. {LOG}",
         "not_scaled",
     ),
     *_one(
         "large",
         "not_scaled",
-        f"The logarithm is not stretched over the n - exact buckets that are left. {LOG}",
+        f"The logarithm is not stretched over the n - e buckets that are left. {LOG}",
         "logarithm_alone",
         "logarithm_two_alone",
         "share_alone",
@@ -421,7 +443,7 @@ MISTAKES = (
     *_one(
         "large",
         "exact_subtracted",
-        f"You subtract exact inside the logarithm: divide by it. {LOG}",
+        f"You subtract e inside the logarithm: divide by it. {LOG}",
         "less_exact",
         "limit_less_exact",
     ),
@@ -435,7 +457,7 @@ MISTAKES = (
     *_one(
         "large",
         "divided_by_buckets",
-        f"You divide max_distance by the number of buckets of one side: divide by exact. {LOG}",
+        f"You divide max_distance by the number of buckets of one side: divide by e. {LOG}",
         "limit_by_buckets",
     ),
     *_one("large", "far_off_by_one", f"All far buckets are too high by one. {LOG}", "one_more"),
@@ -443,7 +465,7 @@ MISTAKES = (
     *_one(
         "join",
         "near_and_far_exchanged",
-        "Near and far are exchanged: below exact the distance itself is the bucket, from there on the logarithm.",
+        "Near and far are exchanged: below e = n // 2 the distance itself is the bucket, from there on the logarithm.",
         "exchanged",
         "exchanged_from_one",
         "exchanged_greater",
@@ -451,7 +473,7 @@ MISTAKES = (
     *_one(
         "join",
         "logarithm_everywhere",
-        "The logarithm is used for near distances too: below exact, the distance itself is the bucket.",
+        "The logarithm is used for near distances too: below e = n // 2, the distance itself is the bucket.",
         "far_only",
         "far_from_one",
     ),
@@ -465,13 +487,13 @@ MISTAKES = (
     *_one(
         "join",
         "far_in_one_bucket",
-        f"All distances from exact on share one bucket. {LOG}",
+        f"All distances from e on share one bucket. {LOG}",
         "near_capped",
         "near_capped_below",
         "far_zero",
         "all_last",
     ),
-    *_one("join", "far_added", f"From exact on, exact is added twice. {LOG}", "added"),
+    *_one("join", "far_added", f"From e on, e is added twice. {LOG}", "added"),
     *_one(
         "result",
         "offset_on_one_part",
@@ -547,13 +569,33 @@ def _right_where(seen: Seen, what: str) -> bool:
     return found is not None
 
 
+def _fits_only(seen: Seen, axes: int) -> bool:
+    """Right where rel has so many axes; an error, or a result of another shape, where it has not."""
+    others = [(e.value, g) for p, e, g in seen if p.make()[0].dim() != axes]
+    misfits = [g.error is not None or getattr(g.value, "shape", None) != right.shape for right, g in others]
+    return all(misfits) and right_only_where(seen, lambda probe: probe.make()[0].dim() == axes)
+
+
 SYMPTOMS = (
     CHANGES_INPUT,
+    Symptom(
+        "if_on_a_tensor",
+        "Python's if, and min and max, decide once for a whole tensor, and a comparison has no one answer there. Entry"
+        " by entry decides torch.where(d < e, near, far), with both computed everywhere; clamp takes the place of min"
+        " and max.",
+        lambda seen: all("Boolean value of Tensor" in said(g.error) for *_, g in seen),
+    ),
+    Symptom(
+        "two_axes_only",
+        "It works for a table of distances, (query, key), but rel may have any shape, such as a list. Two loops over"
+        " shape[0] and shape[1] need two axes: torch operations work on each entry, whatever the shape.",
+        lambda seen: _fits_only(seen, 2),
+    ),
     Symptom(
         "one_axis_only",
         "It works for a list of distances, but rel may have any shape, such as (query, key), and the result has the"
         " same.",
-        lambda seen: right_only_where(seen, lambda probe: probe.make()[0].dim() == 1),
+        lambda seen: _fits_only(seen, 1),
     ),
     Symptom(
         "arguments_wrong",
@@ -573,7 +615,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "far_wrong",
-        f"Near distances, below exact, are right; far ones are not. {LOG}",
+        f"Near distances, below e, are right; far ones are not. {LOG}",
         lambda seen: _right_where(seen, "near"),
     ),
     Symptom(
@@ -594,13 +636,13 @@ SYMPTOMS = (
     ),
     Symptom(
         "bidirectional_wrong",
-        "The causal mode is right, the bidirectional one is not: there each side has half of the buckets, and"
-        " everything that follows counts with that half.",
+        "The causal mode is right, the bidirectional one is not: there each side has half of the buckets, n, which the"
+        " formula goes on with; max_distance stays what it is, and the keys after the query have n added.",
         lambda seen: _right_where(seen, "causal"),
     ),
     MORE_RESULTS,
     ONLY_SHAPE,
-    NUMPY,
+    NUMPY_IDS,
     LIST_RESULT,
 )
 

@@ -248,7 +248,7 @@ RMS_MISTAKES = (
         differs="the numbers are",
         token="zeros",
         above="x",
-        fixed="The argument eps does not enter: you use a number of your own in its place (or torch's, which takes its "
+        fixed="The argument eps is not added: you use a number of your own in its place (or torch's, which takes its "
         "own where none is given), or treat a token of zeros as a special case.",
         fixed_at=("1e-5", "1e-6", "1.1920929e-7", "1e-8", "1e-12"),
         default="1e-6",

@@ -75,6 +75,7 @@ def _exponents(pair: Tensor, wave: Tensor, n: int, d: int, exponent: str) -> Ten
     return {
         "right": lambda: 2 * pair / d,
         "doubled": lambda: 4 * pair / d,
+        "over_pairs": lambda: 2 * pair / max(d // 2, 1),
         "own_column": lambda: column / d,
         "every_column": lambda: 2 * column / d,
         "halved": lambda: pair / d,
@@ -86,6 +87,8 @@ def _exponents(pair: Tensor, wave: Tensor, n: int, d: int, exponent: str) -> Ten
         "sine_doubled": lambda: (4 - 2 * wave) * pair / d,
         "zero": lambda: zero,
         "over_pairs_minus_one": lambda: over(max(d - 2, 1)),
+        "to_one": lambda: pair / max(pairs - 1, 1),
+        "to_one_of_whole_pairs": lambda: pair / max(d // 2 - 1, 1),
         "over_pairs_minus_one_nan": lambda: over(d - 2),
         "over_pairs_minus_one_error": lambda: refuse_zero(d - 2),
         "over_width_minus_one": lambda: 2 * pair / max(d - 1, 1),
@@ -422,7 +425,7 @@ ODD = (
 SYMPTOMS = (
     Symptom(
         "odd_width_crash",
-        f"Right for even widths, but an odd d_model stops it with an accident of the shapes. {ODD}",
+        f"Right for even widths, but an odd d_model stops it with another error than a ValueError. {ODD}",
         _odd_only,
     ),
     Symptom(
@@ -519,6 +522,14 @@ MISTAKES = (
         "a counter that already steps by 2 is the 2i.",
     ),
     Mistake(
+        "doubled_exponent",
+        "The first pair of columns is right, but the exponent grows twice as fast as it should: 2i is divided by half "
+        "of d_model, the number of pairs. It is 2i / d_model with i the number of the pair.",
+        switches={"exponent": "over_pairs"},
+        beside="2i is divided by half of d_model, the number of pairs: the exponent is 2i / d_model.",
+        rare=True,
+    ),
+    Mistake(
         "cosine_own_column",
         "Your sine columns are right, but each cosine column c uses an exponent of its own, c / d_model, and so "
         f"varies more slowly than its sine. {SHARE}, so that a shift of the position turns the pair as a rotation "
@@ -550,10 +561,10 @@ MISTAKES = (
     *(
         Mistake(
             "odd_width_crash",
-            f"Right for even widths, but an odd d_model stops it with an accident of the shapes. {ODD}",
+            f"Right for even widths, but an odd d_model stops it with another error than a ValueError. {ODD}",
             switches={"odd": odd},
             edge=True,
-            beside=f"An odd d_model stops it with an accident of the shapes. {ODD}",
+            beside=f"An odd d_model stops it with another error than a ValueError. {ODD}",
         )
         for odd in ("crash_cosine", "crash_sine", "crash_index", "crash_reshape")
     ),
@@ -846,7 +857,11 @@ MISTAKES = (
         "last_wave_at_base",
         "Your exponents reach 1 in the last pair: i is divided by one less than the number of pairs. Some programs "
         "do that; the paper, and this exercise, divide 2i by d_model.",
-        *switch("exponent", "over_pairs_minus_one", "over_pairs_minus_one_nan", "over_pairs_minus_one_error"),
+        *switch(
+            "exponent",
+            *("over_pairs_minus_one", "over_pairs_minus_one_nan", "over_pairs_minus_one_error"),
+            *("to_one", "to_one_of_whole_pairs"),
+        ),
     ),
     *(
         Mistake(
@@ -1121,6 +1136,52 @@ MISTAKES = (
     ),
 )
 
+
+def _waves_of(angle: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[[int, int], Tensor]:
+    """The table of angles that are made by angle(position, 2i, d_model)."""
+
+    def table(n: int, d: int) -> Tensor:
+        pair, wave = _ordered(d, "right")
+        return _waves(angle(_places(n, d, "right"), 2 * pair, d), wave, "right").float()
+
+    return table
+
+
+def _divided_by_zero(n: int, d: int) -> Tensor:
+    raise ZeroDivisionError("float division by zero")
+
+
+def _waves_divided(n: int, d: int) -> Tensor:
+    pair, wave = _ordered(d, "right")
+    return (_waves(_places(n, d, "right").expand(n, d), wave, "right") / 10000 ** (2 * pair / d)).float()
+
+
+PRODUCT = (
+    "The base 10000 is multiplied by 2i / d_model where it must be raised to that power: for the first pair you divide "
+    "by 0. A power is written **, 10000 ** (2i / d_model)."
+)
+FORMULA_MISTAKES = (
+    Mistake("multiplied_not_raised", PRODUCT, _waves_of(lambda p, two_i, d: p / (10000 * (two_i / d)))),
+    Mistake("multiplied_not_raised", PRODUCT, _divided_by_zero),
+    Mistake(
+        "multiplied_not_raised",
+        "The position is divided by 10000 and multiplied by 2i / d_model: 10000 must be raised to that power, and the "
+        "position divided by the result. A power is written **, p / 10000 ** (2i / d_model).",
+        _waves_of(lambda p, two_i, d: p / 10000 * two_i / d),
+    ),
+    Mistake(
+        "power_turned_round",
+        "The power is the wrong way round, (2i / d_model) ** 10000, which is 0: it is 10000 ** (2i / d_model).",
+        _waves_of(lambda p, two_i, d: p / (two_i / d) ** 10000),
+    ),
+    Mistake(
+        "wave_divided",
+        "You take sine and cosine of the position itself and divide them by 10000^(2i / d_model). What is divided is "
+        "the position: sin(p / 10000^(2i / d_model)), the division within the parentheses.",
+        _waves_divided,
+    ),
+)
+
 SINUSOID = Exercise(
     name="positions.sinusoidal_positions",
     reference=lambda length, d_model: positions.sinusoidal_positions(length, d_model),
@@ -1137,7 +1198,7 @@ SINUSOID = Exercise(
         LONG,
     ),
     compound=encode,
-    mistakes=MISTAKES,
+    mistakes=(*MISTAKES, *FORMULA_MISTAKES),
     symptoms=SYMPTOMS,
     at_once=2,
 )

@@ -55,8 +55,8 @@ def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[
         if given.error is None:
             return Complaint(
                 "accepted",
-                f"It should refuse this input with a clear error ({' or '.join(e.__name__ for e in probe.raises)}), but"
-                f" it returned a result (input: {probe.says}).",
+                f"It should refuse this input with a clear error{_kinds(probe.raises)}, but it returned a result"
+                f" (input: {probe.says}).",
             )
         return None if isinstance(given.error, probe.raises) else _raised(probe, given)
     if isinstance(given.error, probe.may_raise):
@@ -88,6 +88,11 @@ def _width_complaint(probe: Probe, expected: Outcome, given: Outcome, where: str
     return Complaint("width", f"{text}\n{where}")
 
 
+def _kinds(errors: Sequence[type[BaseException]]) -> str:
+    """The errors that are asked for, in brackets; nothing where any will do."""
+    return "" if Exception in errors else f" ({' or '.join(error.__name__ for error in errors)})"
+
+
 def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Complaint | None:
     if given.gradients == expected.gradients:
         return None
@@ -105,7 +110,10 @@ def _gradient_complaint(expected: Outcome, given: Outcome, where: str) -> Compla
 CRASHES = (
     (
         "Boolean value of Tensor",
-        "`if`, `and`, `or` and `not` need a single True or False: & | and ~ work entry by entry.",
+        (
+            "Python's `if`, `and`, `or`, `not`, `min` and `max` need a single True or False: torch.where, clamp and, for"
+            " masks, & | and ~ work entry by entry. Whether an argument was given is asked with `is None`."
+        ),
     ),
     (
         "must match the size of tensor b",
@@ -282,10 +290,15 @@ def _shape_text(result: Result, expected: Tensor, given: Tensor) -> str:
     ]
     for i, j in swaps:
         if bool(close(given.transpose(i, j), expected).all()):
+            if want.count(1) > 1 and 1 in (want[i], want[j]):  # which of several axes of size 1 stands where?
+                return text
             return f"{text} With axes {i} and {j} exchanged (.transpose({i}, {j})) it would be right."
+    named = result.axes if words else ("",) * len(want)
     told_apart = (
-        given.dim() != expected.dim() and expected.unique().numel() > expected.numel() // 2
-    )  # a few Trues and Falses agree by chance
+        given.dim() != expected.dim()
+        and expected.unique().numel() > expected.numel() // 2  # a few Trues and Falses agree by chance
+        and all(size > 1 or axis.endswith(" axis") for size, axis in zip(want, named, strict=True))
+    )  # one sequence may be all that was asked for, or the first of several
     if told_apart and given.numel() == expected.numel() and bool(close(given.reshape(expected.shape), expected).all()):
         return f"{text} The numbers are right and in the right order: only the axes are missing or merged."
     if swaps:
