@@ -1,6 +1,8 @@
 """The exercise machine: what a verdict says, what it never does, and that each mistake is told from every other."""
 
 import contextlib
+import functools
+import importlib
 import io
 import random
 import signal
@@ -361,6 +363,32 @@ def test_an_answer_that_caches_its_first_result_keeps_state():
     assert verdict(caching).mistake == "keeps_state"
 
 
+def test_an_answer_that_keeps_its_second_result_for_ever_is_not_called_random():
+    calls = []
+
+    def settling(weights, values):
+        calls.append(1)
+        return weights @ values + (len(calls) > 5)
+
+    assert verdict(settling, "welcome.mix").mistake == "keeps_state"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda: torch.rand(1).item(), lambda: np.random.rand(), lambda: random.random()],
+    ids=["torch", "numpy", "python"],
+)
+def test_a_number_drawn_from_any_of_three_generators_is_random(draw):
+    assert verdict(lambda w, v: w @ v + draw(), "welcome.mix").mistake == "random"
+
+
+def test_an_answer_that_uses_something_up_and_then_fails_keeps_state():
+    numbers = iter([1.0] * 5)
+    found = verdict(lambda w, v: w @ v * next(numbers), "welcome.mix")
+    assert found.mistake == "keeps_state" and "it fails: it keeps something" in found.message
+    assert "It raised StopIteration" in found.message
+
+
 # ---------------------------------------------------------------- nothing hurts
 def endless(length):
     while True:
@@ -410,6 +438,58 @@ def test_an_endless_answer_is_stopped_off_the_main_thread_too(hurry):
     thread.start()
     thread.join(5)
     assert found and "It did not finish" in found[0].message
+
+
+@pytest.fixture
+def slow_module(tmp_path, monkeypatch):
+    """The name of a module whose import takes longer than the function may."""
+    (tmp_path / "slow_to_import.py").write_text("import time\nfor _ in range(10):\n    time.sleep(0.07)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "slow_to_import", raising=False)
+    return "slow_to_import"
+
+
+def test_the_time_of_an_import_does_not_count(hurry, slow_module):
+    def importing(length):
+        importlib.import_module(slow_module)
+        return right(length)
+
+    assert verdict(importing).status == "correct" and slow_module in sys.modules
+
+
+def test_the_time_of_an_import_does_not_count_off_the_main_thread_either(hurry, slow_module):
+    def importing(length):
+        importlib.import_module(slow_module)
+        return right(length)
+
+    found = []
+    thread = threading.Thread(target=lambda: found.append(verdict(importing)))
+    thread.start()
+    thread.join(5)
+    assert found and found[0].status == "correct"
+
+
+def test_an_endless_answer_is_stopped_after_an_import(hurry, slow_module):
+    def importing(length):
+        importlib.import_module(slow_module)
+        endless(length)
+
+    start = time.monotonic()
+    assert "It did not finish" in verdict(importing).message
+    assert time.monotonic() - start < 3
+
+
+def test_imports_without_end_are_stopped(hurry, monkeypatch):
+    monkeypatch.setattr(sandbox, "IMPORTS", 0.5)
+
+    def importing(length):
+        while True:
+            with contextlib.suppress(ImportError):
+                importlib.import_module("there_is_no_such_module")
+
+    start = time.monotonic()
+    assert "It did not finish" in verdict(importing).message
+    assert time.monotonic() - start < 3
 
 
 def test_recursion_without_end_is_an_error():
@@ -483,10 +563,99 @@ def small(**changes):
 def test_a_mistake_is_named_when_only_an_edge_case_is_left_over():
     found = small().check(lambda x: x * x if x else 7.0, quiet=True)
     assert found.mistake == "squared"
-    assert (
-        "There may be more: on an edge case yours does something else than this mistake alone (input: x = 0)."
-        in found.message
+    assert "There may be more: it is also wrong on an edge case (input: x = 0). Mend this first." in found.message
+
+
+def test_nothing_more_is_said_where_only_edge_cases_are_left_over_and_they_are_right():
+    found = small().check(lambda x: x * x if x else 0.0, quiet=True)
+    assert found.mistake == "squared"
+    shifted = Mistake("shifted", "You add one.", lambda x: 2 * x + 1)
+    found = small(mistakes=(shifted,)).check(lambda x: 2 * x + 1 if x else 0.0, quiet=True)
+    assert found.mistake == "shifted" and "There may be more" not in found.message
+
+
+def test_a_mistake_is_recognised_beside_what_is_left_to_the_reader():
+    def at_most_ten(x, *, times=2, limit="last"):
+        return min(times * x, 10) if limit == "last" else times * min(x, 5)
+
+    parts = {
+        "reference": at_most_ten,
+        "compound": at_most_ten,
+        "mistakes": (Mistake("triples", "You triple it.", switches={"times": 3}),),
+        "probes": (
+            Probe("x = 3", lambda: (3.0,)),
+            Probe("x = 2", lambda: (2.0,)),
+            Probe("x = 7", lambda: (7.0,), edge=True),
+        ),
+    }
+    answer = functools.partial(at_most_ten, times=3, limit="first")
+    assert "There may be more" in small(**parts).check(answer, quiet=True).message
+    found = small(**parts, free=({"limit": "first"},)).check(answer, quiet=True)
+    assert found.mistake == "triples" and "There may be more" not in found.message
+
+
+def test_two_mistakes_are_shown_on_an_input_on_which_both_can_be_seen():
+    def both(x, *, add=0, times=2):
+        return [times * x, add + 3 * x]
+
+    mistakes = (
+        Mistake("adds", "You add one.", switches={"add": 1}),
+        Mistake("triples", "You triple it.", switches={"times": 3}),
     )
+    probes = (Probe("x = 0", lambda: (0.0,)), Probe("x = 5", lambda: (5.0,)))
+    exercise = small(
+        reference=both,
+        compound=both,
+        mistakes=mistakes,
+        probes=probes,
+        results=(Result("double"), Result("triple")),
+    )
+    found = exercise.check(lambda x: [3 * x, 1 + 3 * x], quiet=True)
+    assert found.mistake == "adds + triples" and found.message.endswith("Input: x = 5.")
+    assert "On this input" not in found.message
+    found = exercise.check(lambda x: [2 * x, 1 + 3 * x], quiet=True)
+    assert "On this input the double is right, the triple is not." in found.message
+    assert found.message.endswith("Input: x = 0.")
+
+
+def test_an_edge_case_is_not_shown_for_a_picture_where_ordinary_inputs_are_wrong():
+    exercise = small(
+        reference=lambda x: 2 * x,
+        probes=(Probe("x = 3", lambda: (3.0,)), Probe("a tensor", lambda: (torch.ones(2) * 3,), edge=True)),
+        mistakes=(Mistake("adds", "You add 2.", lambda x: x + 2),),
+    )
+    found = exercise.check(lambda x: x + 2, quiet=True)
+    assert found.mistake == "adds" and found.message.endswith("Input: x = 3.")
+
+
+def test_minus_infinity_is_a_wrong_number_where_it_may_stand_in_the_result():
+    def tail(x):
+        return torch.cat([x[:1], torch.tensor([-torch.inf])])
+
+    probes = (Probe("x = [1, 2]", lambda: (torch.tensor([1.0, 2.0]),)),)
+    for infinite, said in ((True, "The first entry of the logits that differs"), (False, "The logits are not finite")):
+        exercise = small(reference=lambda x: x, probes=probes, results=(Result("logits", ("token",), infinite),))
+        assert f"{said}" in exercise.check(tail, quiet=True).message
+    exercise = small(reference=lambda x: x, probes=probes, results=(Result("logits", ("token",), True),))
+    assert "not finite: nan" in exercise.check(lambda x: x * torch.nan, quiet=True).message
+    assert "not finite: inf" in exercise.check(lambda x: x * torch.inf, quiet=True).message
+
+
+def test_a_changed_list_is_called_a_list_and_two_arguments_are_two():
+    probes = (Probe("[1], [2]", lambda: ([1], [2])), Probe("[3], [4]", lambda: ([3], [4])))
+    exercise = small(reference=lambda x, y: x + y, probes=probes, mistakes=())
+    message = exercise.check(lambda x, y: [x.pop(), y.pop()], quiet=True).message
+    assert (
+        "the first and the second arguments are not the same after the call as before. Work on a copy: append"
+        in message
+    )
+
+
+def test_a_verdict_is_short_when_it_is_printed():
+    exercise = load("masks.causal_mask")
+    assert repr(exercise) == "Exercise('masks.causal_mask')"
+    shown = repr(exercise.check(lambda n: right(n).T, quiet=True))
+    assert "status='wrong', mistake='flipped'" in shown and len(shown) < 1000 and "0x" not in shown
 
 
 def test_a_mistake_that_agrees_on_some_probes_only_is_not_named():

@@ -291,7 +291,7 @@ def test_a_step_that_returns_something_else_is_told_what(wrong, said):
 def test_reordered_keys_and_values_are_compared_one_with_the_other():
     found = verdict("reorder_cache", lambda cache, parents: [(key[parents], value) for key, value in cache])
     assert found.mistake == "only_keys"
-    assert "The keys of all layers are right, the values of all layers are not." in found.message
+    assert "the keys of all layers are right, the values of all layers are not." in found.message
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)

@@ -444,7 +444,7 @@ def test_a_step_that_makes_its_own_optimizer_is_recognised_before_it_runs():
 
 def test_the_loss_of_a_loss_exercise_is_judged_with_its_gradient():
     message = verdict("sequence_loss", lambda *args: loss_wrongly(*args).detach()).message
-    assert "The loss is right, the gradient is not." in message
+    assert "the loss is right, the gradient is not." in message
 
 
 def test_logits_changed_in_place_are_named_although_they_want_a_gradient():
@@ -462,4 +462,4 @@ def test_too_few_arguments_are_named_as_such():
 
 def test_a_message_on_several_results_lists_what_is_right_and_what_is_not():
     message = verdict("train_step", lambda *args: step_wrongly(*args, order="no_step")).message
-    assert "The kind of result and loss are right, the update and weights are not." in message
+    assert "the kind of result and loss are right, the update and weights are not." in message

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,15 +30,15 @@ class Verdict:
     status: str  # "correct" | "wrong" | "error" | "not attempted"
     mistake: str | None
     message: str
-    difference: Difference | None = None
-    fn: object = None
+    difference: Difference | None = field(default=None, repr=False)
+    fn: object = field(default=None, repr=False)
 
     def carry_forward(self) -> Callable:
         """The reader's function if it is correct, else the reference, so that the lesson can go on."""
         return self.fn if self.status == "correct" else self.exercise.reference
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exercise:
     """Args:
     name: "topic.function".
@@ -51,6 +53,8 @@ class Exercise:
     at_once: how many mistakes with switches are tried together; those that show on edge probes only are not counted.
     settled: (arguments, result) -> the result with what does not matter in it as the reference has it; called on every
         result, whatever it is.
+    free: switches of `compound` with which it is right as well on every probe, and otherwise at most on edge probes
+        something else: what is left to the reader. Each mistake with switches is also tried beside one of them.
     """
 
     name: str
@@ -64,7 +68,11 @@ class Exercise:
     alternatives: Sequence[Callable] = ()
     at_once: int = 3
     settled: Callable[[tuple, object], object] | None = None
+    free: Sequence[Mapping[str, object]] = ()
     kept: dict[tuple, Outcome] = field(default_factory=dict, repr=False, compare=False)  # outcomes never change
+
+    def __repr__(self) -> str:
+        return f"Exercise({self.name!r})"
 
     def check(self, fn: Callable, quiet: bool = False) -> Verdict:
         """Judge `fn`; prints the message unless `quiet`. Never raises on what `fn` does."""
@@ -105,11 +113,13 @@ class Exercise:
             outcome.value = outcome.value.expand(shape) if fits else outcome.value
         return outcome
 
-    def runnable(self, *mistakes: Mistake) -> Callable:
-        """The wrong function of a mistake, or of several at once."""
+    def runnable(self, *mistakes: Mistake, free: Mapping[str, object] | None = None) -> Callable:
+        """The wrong function of a mistake, or of several at once, perhaps beside what is left to the reader."""
         if mistakes[0].wrong is not None:
             return mistakes[0].wrong
-        return functools.partial(self.compound, **{k: v for m in mistakes for k, v in m.switches.items()})
+        return functools.partial(
+            self.compound, **{k: v for m in mistakes for k, v in m.switches.items()}, **(free or {})
+        )
 
 
 def _name(group: Sequence[Mistake]) -> str:
@@ -173,22 +183,25 @@ def _complaints(exercise: Exercise, given: list[Outcome]) -> list[Complaint | No
 def _unsteady(exercise: Exercise, fn: Callable, given: list[Outcome], budget: Budget) -> tuple[str, str] | None:
     """(name, sentence) of a function that does not give the same answer to the same question."""
     for i in (0, min(2, len(given) - 1)):
-        again = exercise.observed(fn, exercise.probes[i], budget)
+        probe = exercise.probes[i]
+        again = exercise.observed(fn, probe, budget)
         if same_outcome(again, given[i]) or given[i].error is not None:
             continue
         if again.hung:
             return "keeps_state", (
                 "Called a second time with the same input, it did not finish: it keeps something between two calls."
             )
-        pair = []
-        for _ in range(2):
-            torch.manual_seed(0)
-            pair.append(exercise.observed(fn, exercise.probes[i], budget))
-        if same_outcome(*pair):
+        if _random(exercise, fn, probe, budget):
             return "random", (
                 "Two calls with the same input give different results: something random is left in it, such as "
                 "dropout that is always on or weights drawn anew in each call."
             )
+        if again.error is not None:
+            raised = complain(probe, given[i], again, exercise.results)
+            return "keeps_state", (
+                "Called once more with the same input, it fails: it keeps something from one call to the next, such as "
+                f"an iterator or a list that it uses up.\n{raised.text if raised else ''}"
+            ).strip()
         return "keeps_state", (
             "Two calls with the same input give different results: it keeps something from one call to the next, such "
             "as a counter, a cache or a tensor that it changes."
@@ -196,23 +209,33 @@ def _unsteady(exercise: Exercise, fn: Callable, given: list[Outcome], budget: Bu
     return None
 
 
+def _random(exercise: Exercise, fn: Callable, probe: Probe, budget: Budget) -> bool:
+    """Whether the seeds decide what comes out: the same with the same seed, and something else with some other."""
+    outcomes = []
+    for seed in (0, 0, 1, 2, 3):
+        torch.manual_seed(seed), np.random.seed(seed), random.seed(seed)
+        outcomes.append(exercise.observed(fn, probe, budget))
+    first, second, *others = outcomes
+    return same_outcome(first, second) and not all(same_outcome(first, other) for other in others)
+
+
 def _diagnose(exercise: Exercise, fn: Callable, given: list[Outcome], complaints: list[Complaint | None]) -> Verdict:
-    first = _evidence(exercise, complaints)
     gallery = Gallery(exercise, given)
     found = gallery.exact()
     if found is not None:
+        first = _evidence(exercise, complaints, len(found))
         return _verdict(exercise, fn, "wrong", _sentence(found), mistake=_name(found), complaint=first)
+    first = _evidence(exercise, complaints)
     stale = _stale(exercise, given, complaints)
     if stale:
         return _verdict(exercise, fn, "wrong", stale, mistake="keeps_state", complaint=first)
     partly = gallery.without_edges()
     if partly is not None:
-        group, rest = partly
-        left = (
-            "There may be more: on an edge case yours does something else than this mistake alone "
-            f"(input: {rest.says})."
-        )
-        return _verdict(exercise, fn, "wrong", f"{_sentence(group)}\n{left}", mistake=_name(group), complaint=first)
+        group, edge = partly
+        first, text = _evidence(exercise, complaints, len(group)), _sentence(group)
+        if edge is not None:
+            text += f"\nThere may be more: it is also wrong on an edge case (input: {edge.says}). Mend this first."
+        return _verdict(exercise, fn, "wrong", text, mistake=_name(group), complaint=first)
     seen = list(zip(exercise.probes, exercise.expected(), given, strict=True))
     for symptom in exercise.symptoms:
         if symptom.shows(seen):
@@ -222,10 +245,18 @@ def _diagnose(exercise: Exercise, fn: Callable, given: list[Outcome], complaints
     return _verdict(exercise, fn, status, "", complaint=first)
 
 
-def _evidence(exercise: Exercise, complaints: list[Complaint | None]) -> Complaint:
-    """The complaint that shows a named mistake best: the smallest input on which numbers can be drawn."""
-    drawn = [c if c and c.difference else None for c in complaints]
-    return _first_complaint(exercise, drawn if any(drawn) else complaints)
+def _evidence(exercise: Exercise, complaints: list[Complaint | None], mistakes: int = 1) -> Complaint:
+    """The complaint that shows what is named best, on an ordinary input if one of them is wrong.
+
+    The smallest on which numbers can be drawn; of several mistakes at once, the one on which fewest results are right.
+    """
+    ordinary = [None if probe.edge else c for probe, c in zip(exercise.probes, complaints, strict=True)]
+    shown = ordinary if any(ordinary) else complaints
+    if mistakes > 1:
+        fewest = min(c.right for c in shown if c)
+        shown = [c if c and c.right == fewest else None for c in shown]
+    drawn = [c if c and c.difference else None for c in shown]
+    return _first_complaint(exercise, drawn if any(drawn) else shown)
 
 
 def _first_complaint(exercise: Exercise, complaints: list[Complaint | None]) -> Complaint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .mistakes import Mistake
@@ -61,18 +61,25 @@ class Gallery:
         for group in self._groups():
             if self._fits(group):
                 self.partly = self.partly or group
-                if self._same(group, self.edges):
+                if any(self._same(group, self.edges, free) for free in self._freedoms(group)):
                     wrong = self.exercise.runnable(*group)
                     if _telling(self.exercise, wrong, self.given, range(len(self.given))):
                         return group
         return None
 
-    def without_edges(self) -> tuple[Sequence[Mistake], Probe] | None:
-        """Where `exact` finds nothing: what explains all but some of the edge cases, and the first edge left over."""
+    def _freedoms(self, group: Sequence[Mistake]) -> Iterator[Mapping[str, object]]:
+        """What else the reader may have chosen beside these mistakes: nothing, or one thing."""
+        yield {}
+        taken = {key for m in group for key in m.switches}
+        yield from (free for free in self.exercise.free if taken and taken.isdisjoint(free))
+
+    def without_edges(self) -> tuple[Sequence[Mistake], Probe | None] | None:
+        """Where `exact` finds nothing: what explains all but some edge cases, and the first of them that is wrong."""
         if self.partly is None or self.numbers_wrong < 2:
             return None
-        left = next((i for i in sorted(self.edges) if not self._same(self.partly, [i])), None)
-        return None if left is None else (self.partly, self.exercise.probes[left])
+        left = [i for i in sorted(self.edges) if not self._same(self.partly, [i])]
+        wrong = next((self.exercise.probes[i] for i in left if i not in self.right), None)
+        return (self.partly, wrong) if left else None
 
     def _groups(self) -> Iterator[Sequence[Mistake]]:
         """Single mistakes, then pairs, then triples; those that show on edge probes only join what fits without."""
@@ -137,8 +144,8 @@ class Gallery:
             self.fitting[key] = self._same(group, self.core)
         return self.fitting[key]
 
-    def _same(self, group: Sequence[Mistake], probes: Sequence[int]) -> bool:
-        wrong = self.exercise.runnable(*group) if group else self.exercise.reference
+    def _same(self, group: Sequence[Mistake], probes: Sequence[int], free: Mapping[str, object] | None = None) -> bool:
+        wrong = self.exercise.runnable(*group, free=free) if group else self.exercise.reference
         return all(self._same_on(i, self.exercise.outcome(wrong, i)) for i in probes)
 
     def _same_on(self, i: int, outcome: Outcome) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib._bootstrap
 import io
 import os
 import random
@@ -13,12 +14,16 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 import numpy as np
 import torch
 
 SECONDS = 4.0  # for all calls of one check together
 AGAIN = 0.05  # a function that swallows the first alarm meets another after so many seconds
+IMPORTS = 20.0  # the import of a large module is not broken off before so many seconds
+
+FIND_AND_LOAD = importlib._bootstrap._find_and_load.__code__  # runs while a module is imported for the first time
 
 
 class TookTooLong(BaseException):
@@ -43,19 +48,39 @@ class Budget:
         """
         on_main = threading.current_thread() is threading.main_thread()
         alarm = (SignalAlarm if on_main and hasattr(signal, "setitimer") else ThreadAlarm)(max(self.left, AGAIN))
-        start = time.monotonic()
         try:
             result = fn(*args)
         finally:
             alarm.armed = False  # first of all, and without a call: the next ring may come at any call
             alarm.stop()
-            self.left -= time.monotonic() - start
+            self.left -= time.monotonic() - alarm.counted
         if alarm.rang:  # swallowed by the function, which went on to its end
             raise TookTooLong
         return result
 
 
-class SignalAlarm:
+class Alarm:
+    """When it is time. An import under way is waited for, since half a module would stay behind; its time is free."""
+
+    def __init__(self, seconds: float) -> None:
+        self.armed, self.rang, self.seconds, self.waited = True, False, seconds, False
+        self.start = self.counted = time.monotonic()
+
+    def early(self, frame: FrameType | None) -> float:
+        """How many seconds the function in this frame has still got when the alarm rings."""
+        while frame is not None and frame.f_code is not FIND_AND_LOAD:
+            frame = frame.f_back
+        now = time.monotonic()
+        if frame is not None and now - self.start < IMPORTS:
+            self.waited = True
+            return AGAIN
+        if self.waited and self.counted == self.start:  # once, the time begins anew after an import
+            self.counted = now
+            return self.seconds
+        return 0.0
+
+
+class SignalAlarm(Alarm):
     """Raises TookTooLong after `seconds`, and again some microseconds after each ring.
 
     A function may catch the exception and go on. Sooner or later one of the next meets it while it still handles the
@@ -63,12 +88,15 @@ class SignalAlarm:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.armed, self.rang, self.wait = True, False, 0.0
+        super().__init__(seconds)
+        self.wait = 0.0
         self.before = signal.signal(signal.SIGALRM, self.ring)
-        self.timer, self.start = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN), time.monotonic()
+        self.timer = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
 
-    def ring(self, _signal: int, _frame: object) -> None:
-        if self.armed:
+    def ring(self, _signal: int, frame: FrameType | None) -> None:
+        if self.armed and not self.rang and (left := self.early(frame)):
+            signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
+        elif self.armed:
             self.rang, self.wait = True, (self.wait + 1.37e-6) % 6e-5
             signal.setitimer(signal.ITIMER_REAL, 2e-6 + self.wait, AGAIN)
             raise TookTooLong
@@ -82,19 +110,21 @@ class SignalAlarm:
             signal.setitimer(signal.ITIMER_REAL, left, self.timer[1])
 
 
-class ThreadAlarm:
+class ThreadAlarm(Alarm):
     """The same from a second thread, again and again."""
 
     def __init__(self, seconds: float) -> None:
-        self.armed, self.rang = True, False
+        super().__init__(seconds)
         self.done = threading.Event()
         self.bell = threading.Thread(target=self.watch, args=(seconds, threading.get_ident()), daemon=True)
         self.bell.start()
 
     def watch(self, wait: float, thread: int) -> None:
         while not self.done.wait(wait) and self.armed:
-            self.rang, wait = True, AGAIN
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TookTooLong))
+            wait = AGAIN if self.rang else self.early(sys._current_frames().get(thread))
+            if not wait or self.rang:
+                self.rang, wait = True, AGAIN
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TookTooLong))
 
     def stop(self) -> None:
         self.done.set()

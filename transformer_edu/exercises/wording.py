@@ -21,10 +21,11 @@ from .outcome import FLOATS, Outcome, Probe, close, said
 
 @dataclass(frozen=True)
 class Result:
-    """One tensor (or number) that a function returns: its name and the names of its axes."""
+    """One tensor (or number) that a function returns: its name, the names of its axes, whether -inf may stand in it."""
 
     name: str
     axes: tuple[str, ...] = ()
+    infinite: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Complaint:
     kind: str  # raised, called, hung, accepted, kind, dtype, device, shape, changed, gradient, width, finite, value
     text: str
     difference: Difference | None = None
+    right: int = 0  # how many of several results are right
 
 
 def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[Result]) -> Complaint | None:
@@ -71,13 +73,20 @@ def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[
     if complaint is not None and complaint.kind in ("kind", "dtype", "device", "shape"):
         return complaint
     if given.changed:
-        which = " and ".join(_ordinal(i) for i in given.changed)
-        return Complaint(
-            "changed",
-            f"It changes its input: the {which} argument is not the same after the call as before. Work on a copy, or"
-            f" use operations that return a new tensor (x = x / 2, not x /= 2).\n{where}",
-        )
+        return Complaint("changed", f"{_changed_text(probe, given.changed)}\n{where}")
     return complaint or _gradient_complaint(expected, given, where) or _width_complaint(probe, expected, given, where)
+
+
+def _changed_text(probe: Probe, changed: Sequence[int]) -> str:
+    which = " and the ".join(_ordinal(i) for i in changed)
+    arguments = "arguments are" if len(changed) > 1 else "argument is"
+    kinds = [type(probe.untouched[i]) for i in changed]
+    how = "Work on a copy"
+    if Tensor in kinds:
+        how += ", or use operations that return a new tensor (x = x / 2, not x /= 2)"
+    elif list in kinds:
+        how += ": append, pop, sort and += change a list in place"
+    return f"It changes its input: the {which} {arguments} not the same after the call as before. {how}."
 
 
 def _width_complaint(probe: Probe, expected: Outcome, given: Outcome, where: str) -> Complaint | None:
@@ -179,6 +188,7 @@ def _compare_several(results: Sequence[Result], expected: list, given: object, w
     names = ", ".join(result.name for result in results)
     if not isinstance(given, list) or len(given) != len(results):
         got = f"{len(given)} values" if isinstance(given, list) else kind_of(given)
+        got = f"something {got}" if got.startswith("of type") else got
         return Complaint(
             "kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)}\n{where}"
         )
@@ -193,8 +203,8 @@ def _compare_several(results: Sequence[Result], expected: list, given: object, w
         wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where)]
         right = [r.name for r in results if r.name not in wrong]
         if right:
-            text = f"The {_listed(right)} right, the {_listed(wrong)} not. {first.text}"
-            return Complaint(first.kind, text, first.difference)
+            text = f"On this input the {_listed(right)} right, the {_listed(wrong)} not. {first.text}"
+            return Complaint(first.kind, text, first.difference, len(right))
     return first
 
 
@@ -251,8 +261,9 @@ def _compare_tensors(result: Result, expected: Tensor, given: object, where: str
     wrong = ~close(expected, given)
     if not wrong.any():
         return None
-    if (expected.isfinite() & ~given.isfinite()).any():
-        at = tuple((expected.isfinite() & ~given.isfinite()).nonzero()[0].tolist())
+    infinite = expected.isfinite() & ~given.isfinite() & ~(given.isneginf() & result.infinite)
+    if infinite.any():
+        at = tuple(infinite.nonzero()[0].tolist())
         text = (
             f"The {name} {_is(name)} not finite: {_number(given[at])} at {_place(result, at)}, expected"
             f" {_number(expected[at])}.\n{where}"
