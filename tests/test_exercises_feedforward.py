@@ -210,6 +210,8 @@ NAMED = [
     ("activation_last", lambda x, w1, b1, w2, b2: torch.relu(x @ w1 @ w2)),
     ("first_sequence_only", lambda x, *w: relu(x[0], *w)[None]),
     ("two_axes_only", loop_over_tokens),
+    ("only_shape", lambda x, *w: relu(x.reshape(-1, x.shape[-1]), *w)),
+    ("bias_after_activation", lambda x, w1, b1, w2, b2: torch.relu(torch.relu(x @ w1) + b1) @ w2 + b2),
     ("positive_ones_picked", lambda x, w1, b1, w2, b2: (h := x @ w1 + b1)[h > 0] @ w2 + b2),
 ]
 GATED_NAMED = [

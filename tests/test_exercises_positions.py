@@ -271,6 +271,8 @@ WRONG = [
     (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / 10000 * c / d), "multiplied_not_raised"),
     (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / (c / d) ** 10000), "power_turned_round"),
     (SINUSOID, waves_divided, "wave_divided"),
+    (SINUSOID, lambda n, d: (torch.arange(n) * 10000 ** (-torch.arange(0, d, 2) / d)).sin(), "positions_without_axis"),
+    (SINUSOID, lambda n, d: (10000 ** (-torch.arange(0, d, 2) / d) * torch.arange(n)).sin(), "positions_without_axis"),
     (SINUSOID, lambda n, d: waves(n, d, lambda p, c: p / 10000 ** (c / (d // 2))), "doubled_exponent"),
     (SINUSOID, up_to_one, "last_wave_at_base"),
     (EMBED, lambda tokens, weight: F.one_hot(tokens).float() @ weight * weight.shape[1] ** 0.5, "one_hot_width"),

@@ -447,7 +447,8 @@ def by_line(first, columns=lambda t: slice(t)):
 
     def shift(x):
         t, n = x.shape[2:]
-        return F.pad(x, (1, 0)).flatten(2)[..., first(t) : first(t) + t * n].unflatten(-1, (t, n))[..., columns(t)]
+        line = F.pad(F.pad(x, (1, 0)).flatten(2), (0, n))  # zeros behind, for whoever drops too much
+        return line[..., first(t) : first(t) + t * n].unflatten(-1, (t, n))[..., columns(t)]
 
     return shift
 
@@ -481,6 +482,8 @@ SHIFTED = [
     ("too_little_dropped", by_line(lambda t: 1), "the filler alone, or nothing with the fillers behind"),
     ("nothing_dropped_in_front", by_line(lambda t: 0), "Nothing is dropped in front of the line"),
     ("one_column_too_early", by_line(lambda t: t - 1), "T - 1 entries dropped in front"),
+    ("padded_on_the_right", by_line(lambda t: t + 1), "or are T + 1 entries dropped"),
+    ("last_columns_kept", by_line(lambda t: 2 * t - 1), "or 2T - 1 entries are dropped"),
     ("rows_before_heads", lambda x: torch.stack(in_order(x)), "stands in front, as torch.stack puts it"),
     ("one_head_alone", lambda x: torch.stack(in_order(x[:1, :1]), 2)[0, 0], "the first head of the first sequence"),
     ("one_sequence_alone", lambda x: torch.stack(in_order(x[:1]), 2)[0], "the first sequence of the batch alone"),
@@ -536,6 +539,14 @@ def test_a_bias_of_whole_numbers_and_one_with_slopes_in_a_list_are_named():
     assert mistake("alibi_bias", lambda n, q, k: authors_slopes(n)[:, None, None]) == "slopes_in_a_list"
     found = verdict("alibi_bias", lambda n, q, k: bias_wrongly(n, q, k, slopes="no_heads_for_all"))
     assert found.mistake == "wrong_slopes" and "There may be more" not in found.message
+
+
+def test_slopes_with_one_axis_of_size_1_are_named():
+    def bias(n_heads, n_queries, n_keys):
+        away = (arange(n_keys - n_queries, n_keys)[:, None] - arange(n_keys)).abs()
+        return -torch.tensor(authors_slopes(n_heads))[:, None] * away
+
+    assert mistake("alibi_bias", bias) == "slopes_along_queries"
 
 
 def t5_by_rules(*, limit=lambda m, e: m / e, halved=False, past=False):

@@ -135,13 +135,6 @@ def _right_without_a_batch_alone(seen: Seen) -> bool:
 OPENINGS = (
     NUMPY,
     Symptom(
-        "two_axes_only",
-        "Without a batch, where x is (length, d_model), your result is right; with one it is not. A loop that takes "
-        "x[t] for a token gets a whole sequence there, and x[t, i] is a token and no number. Any axes may stand before "
-        "the last two: torch's operations, such as x @ w, work on all of them at once.",
-        _right_without_a_batch_alone,
-    ),
-    Symptom(
         "python_max",
         "Python's max, if, and, or need a single True or False, and a comparison of a whole tensor has no one answer. "
         "Torch works entry by entry: torch.relu(h), h.clamp(min=0), or torch.where(h > 0, h, 0.0).",
@@ -168,6 +161,13 @@ OPENINGS = (
     CHANGES_INPUT,
     MORE_RESULTS,
     ONLY_SHAPE,
+    Symptom(
+        "two_axes_only",
+        "Without a batch, where x is (length, d_model), your result is right; with one it is not. A loop that takes "
+        "x[t] for a token gets a whole sequence there, and x[t, i] is a token and no number. Any axes may stand before "
+        "the last two: torch's operations, such as x @ w, work on all of them at once.",
+        _right_without_a_batch_alone,
+    ),
     Symptom(
         "needs_a_batch",
         "With a batch your result is right; without one, where x is (length, d_model), it is not. Count axes from "

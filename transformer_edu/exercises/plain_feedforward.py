@@ -97,6 +97,7 @@ def _first_layer(x: Tensor, w1: Tensor, b1: Tensor, bias1: str, act: Callable[[T
         "minus": lambda: act(h - b1),
         "twice": lambda: act(h + b1) + b1,
         "twice_inside": lambda: act(h + 2 * b1),
+        "between_two": lambda: act(act(h) + b1),
         "over_time": lambda: act(h + _over_time(b1)),
         "times": lambda: act(h * b1),
         "on_x": lambda: act((x + b1) @ w1),
@@ -320,6 +321,12 @@ FEED_FORWARD_MISTAKES = (
         "You add b1 after the activation. It belongs inside, relu(x w1 + b1), where it moves the threshold from which "
         "a unit responds; added outside, it is the same for every token, and could as well be a part of b2.",
         {"bias1": "after"},
+    ),
+    *each(
+        "bias_after_activation",
+        "You apply the activation twice, before b1 is added and after it. b1 belongs inside, relu(x w1 + b1), where it "
+        "moves the threshold from which a unit responds.",
+        {"bias1": "between_two"},
     ),
     *each("bias_subtracted", "You subtract b1 instead of adding it.", {"bias1": "minus"}),
     *each("bias_twice", "You add b1 twice, inside the activation and once more after it.", {"bias1": "twice"}),

@@ -570,12 +570,12 @@ LAST = (
 )
 
 
-def _clash(first: str) -> Callable[[int, int, int], Tensor]:
-    """The slopes meet the keys, without axes of size 1 for queries and keys."""
+def _clash(first: str, axes: int = 0) -> Callable[[int, int, int], Tensor]:
+    """The slopes meet the keys, or with one axis of size 1 the queries, where they need two."""
 
     def wrong(n_heads: int, n_queries: int, n_keys: int) -> Tensor:
         i, j = _places(n_queries, n_keys, "right")
-        slopes, away = relative.alibi_slopes(n_heads), (i - j).abs()
+        slopes, away = relative.alibi_slopes(n_heads).view(-1, *(1,) * axes), (i - j).abs()
         return -slopes * away if first == "slopes" else -away * slopes
 
     return wrong
@@ -589,6 +589,18 @@ ALONG_KEYS = (
 BIAS_MISTAKES = (
     Mistake("slopes_along_keys", ALONG_KEYS, _clash("slopes")),
     Mistake("slopes_along_keys", ALONG_KEYS, _clash("distances")),
+    Mistake(
+        "slopes_along_queries",
+        "The slopes have one axis of size 1, (heads, 1), and meet the distances (query, key) so that heads and queries"
+        " are lined up: they need two, (heads, 1, 1).",
+        _clash("slopes", axes=1),
+    ),
+    Mistake(
+        "slopes_along_queries",
+        "The slopes have one axis of size 1, (heads, 1), and meet the distances (query, key) so that heads and queries"
+        " are lined up: they need two, (heads, 1, 1).",
+        _clash("distances", axes=1),
+    ),
     *_one(
         "queries",
         "queries_from_zero",

@@ -173,9 +173,9 @@ def _take(name: str, sentence: str, *values: str, beside: str = "", alone: bool 
 TAKE_MISTAKES = (
     *_take(
         "last_columns_kept",
-        "You keep the last T columns after the shift, which holds where the table ends with distance 0. Here the"
-        " columns run from distance T - 1 down to -(T - 1), and the shifted rows begin in the first column: keep the"
-        " first T.",
+        "Your numbers are those of the last T columns after the shift, which are right where the table ends with"
+        " distance 0 (or 2T - 1 entries are dropped in front of the line). Here the columns run from distance T - 1"
+        " down to -(T - 1): drop the first T entries and keep the first T columns.",
         "cut_last",
     ),
     *_take(
@@ -214,8 +214,9 @@ TAKE_MISTAKES = (
     ),
     *_take(
         "padded_on_the_right",
-        "Every row starts one column too late, and row 0 ends with the filler: it stands behind each row and belongs in"
-        " front of it, so that row 0 begins at column T - 1 once the first T entries are dropped.",
+        "Every row starts one column too late, and row 0 ends with a filler. Does the filler stand behind each row, or"
+        " are T + 1 entries dropped in front of the line? One filler belongs in front of each row, and T entries are"
+        " dropped.",
         "pad_right",
     ),
     *_take(

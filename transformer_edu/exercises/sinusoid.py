@@ -7,6 +7,7 @@ wave is taken of it, where it stands, what becomes of an odd width, which rows a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from .. import positions
 from .exercise import Exercise, Mistake, Probe, Result, Symptom, each, switch
+from .outcome import said
 from .symptoms import KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen, is_right
 
 
@@ -422,7 +424,26 @@ ODD = (
     "columns, or refuse such a width with a clear ValueError."
 )
 
+
+def _two_lists(seen: Seen) -> bool:
+    """Stops because n positions and d_model / 2 frequencies are multiplied without an axis of size 1."""
+    found = []
+    for probe, _, given in seen:
+        (n, d), sizes = probe.make(), re.findall(r"size of tensor [ab] \((\d+)\)", said(given.error))
+        pairs = math.ceil(d / 2)
+        if n > 1 and pairs > 1 and n != pairs and not probe.may_raise:
+            found.append(sorted(map(int, sizes)) == sorted((n, pairs)))
+    return all(found)
+
+
 SYMPTOMS = (
+    Symptom(
+        "positions_without_axis",
+        "Positions and frequencies are two lists of numbers here, of the length and of d_model / 2, and cannot be "
+        "multiplied entry by entry. Give the positions an axis of size 1, (length, 1), as [:, None] does, so that each "
+        "meets each.",
+        _two_lists,
+    ),
     Symptom(
         "odd_width_crash",
         f"Right for even widths, but an odd d_model stops it with another error than a ValueError. {ODD}",
