@@ -120,8 +120,8 @@ CRASHES = (
     (
         "Boolean value of Tensor",
         (
-            "Python's `if`, `and`, `or`, `not`, `min` and `max` need a single True or False: torch.where, clamp and, for"
-            " masks, & | and ~ work entry by entry. Whether an argument was given is asked with `is None`."
+            "Python's `if`, `and`, `or`, `not`, `min` and `max` need a single True or False: torch.where, clamp and,"
+            " for masks, & | and ~ work entry by entry. Whether an argument was given is asked with `is None`."
         ),
     ),
     (
