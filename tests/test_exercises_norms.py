@@ -192,13 +192,12 @@ def test_a_right_residual_block_is_accepted(answer):
         (lambda x, g, eps=1e-6: (x.float() / root_mean_square(x, eps)).to(x.dtype) * g, RMS),  # g makes float32 of it
     ],
 )
-def test_a_result_that_is_wider_than_a_float16_x_is_named(answer, exercise):
+def test_a_result_that_is_wider_than_a_float16_x_is_accepted_as_any_wider_result_is(answer, exercise):
     found = verdict(answer, exercise)
-    assert (found.status, found.mistake) == ("wrong", "not_converted_back")
-    assert "The result should have dtype float16, but has float" in found.message
+    assert found.status == "correct", found.message
 
 
-def test_a_result_that_is_wider_than_a_float16_x_is_said_after_what_is_wrong_in_its_numbers():
+def test_of_a_wider_result_only_what_is_wrong_in_its_numbers_is_said():
     found = verdict(lambda x, g, b, eps=1e-5: annotated(x.float(), g, b, eps))
     assert found.mistake == "unbiased + eps_outside"
     assert "float16" not in found.message

@@ -676,14 +676,12 @@ LAYER_NORM = Exercise(
             f"x = [[300, 310, 290, 305]] {HALF}",
             _given(lambda: torch.tensor([[300.0, 310.0, 290.0, 305.0]]).half()),
             edge=True,
-            same_dtype=True,
         ),
         *(
             Probe(
                 f"x = [[{3 * n}, {-3 * n}, {n}, {n // 5}]] {HALF}",
                 _given(lambda n=n: torch.tensor([[3.0 * n, -3.0 * n, n, n / 5]]).half()),
                 edge=True,
-                same_dtype=True,
             )
             for n in (100, 200)
         ),

@@ -432,12 +432,6 @@ def _nan_where_equal(seen: Seen) -> bool:
     return right_on_core(seen) and any(not_finite(g) for p, _, g in seen if "all numbers equal" in p.says)
 
 
-def _too_wide(seen: Seen) -> bool:
-    """All numbers are right, and some result is wider than its probe allows."""
-    right = all(same_outcome(e, g) for _, e, g in seen)
-    return right and any(p.same_dtype and g.value.dtype != e.value.dtype for p, e, g in seen)
-
-
 def eps_misplaced(seen: Seen) -> bool:
     """Whether numbers are wrong where eps matters, and where it is large in any case."""
     large = [same_outcome(e, g) for p, e, g in seen if "eps 0.5" in p.says]
@@ -454,13 +448,6 @@ COMMON = (
     CHANGES_INPUT,
     MORE_RESULTS,
     ONLY_SHAPE,
-    Symptom(
-        "not_converted_back",
-        "The numbers are right, but for a float16 x your result is not float16: the weights of the next layer, which "
-        "would be float16 too, refuse it. A float32 gamma makes float32 of any product, so convert at the very end, "
-        ".to(x.dtype).",
-        _too_wide,
-    ),
     Symptom(
         "nan_on_equal_numbers",
         "Where all numbers of a token are equal, nan or inf comes out: what you divide by is 0 there, and 0 / 0 is "

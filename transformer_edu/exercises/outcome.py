@@ -34,7 +34,6 @@ class Probe:
         raises: the reference refuses this input, and so must the reader, with one of these errors.
         may_raise: the reader may refuse this input with one of these errors, although the reference does not.
         blind_to: switches of the exercise's `compound` that make no difference on this input, which saves work.
-        same_dtype: the result must have the very dtype that is expected, where elsewhere a wider float is welcome.
     """
 
     says: str
@@ -44,7 +43,6 @@ class Probe:
     raises: tuple[type[BaseException], ...] = ()
     may_raise: tuple[type[BaseException], ...] = ()
     blind_to: tuple[str, ...] = ()
-    same_dtype: bool = False
 
     @functools.cached_property
     def untouched(self) -> tuple:

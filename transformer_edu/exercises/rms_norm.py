@@ -371,13 +371,11 @@ RMS_NORM = Exercise(
             f"x = [[300, -300, 100, 20]] {HALF}",
             _given(lambda: torch.tensor([[300.0, -300.0, 100.0, 20.0]]).half()),
             edge=True,
-            same_dtype=True,
         ),
         Probe(
             f"x = [[0.0001, -0.0001, 0.0002, 0.0001]] {HALF}, eps 1e-12",
             _given(lambda: torch.tensor([[1e-4, -1e-4, 2e-4, 1e-4]]).half(), eps=1e-12),
             edge=True,
-            same_dtype=True,
         ),
     ),
     compound=normalise,

@@ -74,7 +74,7 @@ def complain(probe: Probe, expected: Outcome, given: Outcome, results: Sequence[
         return complaint
     if given.changed:
         return Complaint("changed", f"{_changed_text(probe, given.changed)}\n{where}")
-    return complaint or _gradient_complaint(expected, given, where) or _width_complaint(probe, expected, given, where)
+    return complaint or _gradient_complaint(expected, given, where)
 
 
 def _changed_text(probe: Probe, changed: Sequence[int]) -> str:
@@ -87,14 +87,6 @@ def _changed_text(probe: Probe, changed: Sequence[int]) -> str:
     elif list in kinds:
         how += ": append, pop, sort and += change a list in place"
     return f"It changes its input: the {which} {arguments} not the same after the call as before. {how}."
-
-
-def _width_complaint(probe: Probe, expected: Outcome, given: Outcome, where: str) -> Complaint | None:
-    """A result that is right but for its dtype, which is wider than the one that is asked for."""
-    if not probe.same_dtype or given.value.dtype == expected.value.dtype:
-        return None
-    text = f"The result should have dtype {_dtype(expected.value)}, but has {_dtype(given.value)}."
-    return Complaint("width", f"{text}\n{where}")
 
 
 def _kinds(errors: Sequence[type[BaseException]]) -> str:
