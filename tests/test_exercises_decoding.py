@@ -297,3 +297,95 @@ def test_reordered_keys_and_values_are_compared_one_with_the_other():
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.name)
 def test_each_probe_is_said_in_its_own_words(exercise):
     assert len({probe.says for probe in exercise.probes}) == len(exercise.probes) >= 5
+
+
+# ---------------------------------------------------------------- what students were told in trials
+def largest(logits, k):
+    return logits.topk(min(k, logits.shape[-1])).values
+
+
+def limited(wrong):
+    """A top-k filter that compares with the k-th largest, as most are written."""
+    return lambda logits, k: wrong(logits, largest(logits, k)[:, -1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("one_too_few", limited(lambda x, limit: x.masked_fill(x <= limit, -INF))),
+        ("inverted", limited(lambda x, limit: x.masked_fill(x >= limit, -INF))),
+        ("probabilities_returned", limited(lambda x, limit: x.masked_fill(x < limit, -INF).softmax(-1))),
+        ("over_the_batch", lambda x, k: x.masked_fill(x < largest(x.view(1, -1), min(k, x.shape[-1]))[0, -1], -INF)),
+        ("counted_from_below", lambda x, k: x.masked_fill(x < x.sort().values[:, min(k, x.shape[-1]) - 1, None], -INF)),
+    ],
+)
+def test_ties_and_a_large_k_are_no_second_mistake(name, answer):
+    found = verdict("top_k_filter", answer)
+    assert found.mistake == name and "There may be more" not in found.message
+    assert "not finite" not in found.message
+
+
+def test_a_logit_that_is_0_is_not_taken_for_a_removed_one():
+    product = limited(lambda x, limit: (x * (x >= limit)).masked_fill(x * (x >= limit) == 0, -INF))
+    assert mistake("top_k_filter", product) == "zero_taken_for_removed"
+
+
+def sorted_out(wrong, dim=-1):
+    """A top-p filter whose mask in sorted order is wrong(sums, probabilities, p)."""
+
+    def answer(logits, p):
+        values, order = logits.sort(dim, descending=True)
+        chances = values.softmax(dim)
+        out = wrong(chances.cumsum(dim), chances, p)
+        return logits.masked_fill(torch.zeros_like(out).scatter(dim, order, out), -INF)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("shifted_round", sorted_out(lambda sums, chances, p: (sums > p).roll(1, -1))),
+        ("inverted", sorted_out(lambda sums, chances, p: sums <= p)),
+        ("over_the_batch", sorted_out(lambda sums, chances, p: sums - chances >= p, dim=0)),
+        ("log_probabilities_returned", lambda x, p: by_comparing_pairs(x, p).log_softmax(-1)),
+    ],
+)
+def test_slips_of_the_usual_top_p_recipe_are_named(name, answer):
+    assert mistake("top_p_filter", answer) == name
+
+
+def test_beside_another_mistake_the_numbers_of_a_filter_that_changes_its_input_are_not_called_right():
+    def in_place(logits, p):
+        return logits.copy_(sorted_out(lambda sums, chances, p: sums - chances >= p)(logits, p))
+
+    found = verdict("top_p_filter", in_place)
+    assert found.mistake == "in_place + nothing_left" and "numbers are right" not in found.message
+
+
+def chances(softmax=lambda x: x.softmax(-1), zero=None, p_of=lambda p: p, least=0.0):
+    """The next token's probabilities, with one step of it changed."""
+
+    def answer(logits, temperature, k, p):
+        if temperature == 0 and zero is not None:
+            return zero(logits)
+        if temperature == 0 and not least:
+            return torch.nn.functional.one_hot(logits.argmax(), len(logits)).float()
+        kept = by_counting((logits / max(temperature, least))[None], k)
+        return softmax(by_comparing_pairs(kept, p_of(p)))[0]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("one_minus_p", chances(p_of=lambda p: 1 - p)),
+        ("softmax_over_rows", chances(softmax=lambda x: x.softmax(0))),
+        ("small_temperatures_replaced", chances(least=0.1)),
+        ("zero_gives_logits", chances(zero=lambda x: torch.where(x == x.max(), 0.0, -INF))),
+    ],
+)
+def test_slips_of_the_three_filters_together_are_named(name, answer):
+    assert verdict("next_probabilities", chances()).status == "correct"
+    assert mistake("next_probabilities", answer) == name

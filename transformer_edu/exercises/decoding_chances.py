@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .. import decoding
 from .decoding_parts import one
-from .exercise import Exercise, Probe, Result, Symptom
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .outcome import close, same_outcome
 from .symptoms import CHANGES_INPUT, KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen
 
@@ -24,6 +24,7 @@ def _tempered(logits: Tensor, t: float, temperature: str) -> Tensor:
         "root": lambda: logits / t**0.5,
         "added": lambda: logits + t,
         "one_plus": lambda: logits / (1 + t),
+        "at_least_a_tenth": lambda: logits / max(t, 0.1),
         "only_below_one": lambda: logits / min(t, 1.0),
         "only_above_one": lambda: logits / max(t, 1.0),
         "on_probabilities": lambda: probabilities / t,
@@ -47,6 +48,7 @@ def _kept(x: Tensor, k: int, p: float, border: str) -> Tensor:
     before = mass.cumsum(0) - mass
     by_p = {
         "p_ignored": before >= 0,
+        "p_rest": before < 1 - p - 1e-9,
         "p_crossing_out": (mass.cumsum(0) <= p + 1e-9) | (torch.arange(len(x)) == 0),
         "p_one_more": torch.cat([torch.ones(1, dtype=torch.bool), before[:-1] < p - 1e-9]),
         "p_threshold": mass >= min(1 - p, float(mass[0])),
@@ -89,6 +91,8 @@ def chances_wrongly(
                 "plain": lambda: logits.softmax(-1),
                 "logits": lambda: logits,
                 "zeros": lambda: torch.zeros_like(logits),
+                "zero_and_minus_inf": lambda: torch.zeros_like(logits).masked_fill(best == 0, -torch.inf),
+                "as_a_tenth": lambda: chances_wrongly(logits, 0.1, k, p, border=border),
                 "hot_ids": lambda: best.long(),
                 "worst": lambda: torch.nn.functional.one_hot(logits.argmin(), len(logits)).to(logits.dtype),
                 "nan_everywhere": lambda: torch.full_like(logits, torch.nan),
@@ -104,6 +108,7 @@ def chances_wrongly(
         "not_renormalised": lambda: full * kept,
         "uniform": lambda: kept.to(x.dtype) / kept.sum(),
         "softmax_twice": lambda: filtered.softmax(-1).softmax(-1),
+        "softmax_over_rows": lambda: filtered[None].softmax(0)[0],
         "softmax_of_zeros": lambda: (x * kept).softmax(-1),
         "softmax_of_masked_shares": lambda: (full * kept).softmax(-1),
         "by_largest": lambda: full * kept / full.max(),
@@ -178,6 +183,24 @@ CHANCES_MISTAKES = (
     ),
     *one(
         "temperature",
+        "small_temperatures_replaced",
+        "A small temperature does not count as it is: yours is 0.1 at least. Only 0 needs an answer of its own.",
+        "at_least_a_tenth",
+    ),
+    Mistake(
+        "small_temperatures_replaced",
+        "Temperature 0, and every other below 0.1, is replaced by 0.1 in yours: small ones count as they are, and 0"
+        " puts all probability on the best token.",
+        switches={"temperature": "at_least_a_tenth", "zero": "as_a_tenth"},
+    ),
+    Mistake(
+        "softmax_first",
+        "The softmax comes first, so that the filters take probabilities for logits; and what they remove is -inf in"
+        " your result. Filter the logits, and take the softmax at the end.",
+        switches={"temperature": "tempered_probabilities", "shares": "logits"},
+    ),
+    *one(
+        "temperature",
         "softmax_first",
         "The softmax comes first, and its probabilities are then treated as if they were logits. Divide the logits, and"
         " take the softmax at the end.",
@@ -222,6 +245,18 @@ CHANCES_MISTAKES = (
         "Top-p drops the token with which the sum reaches p: that one stays.",
         "p_crossing_out",
     ),
+    *one(
+        "border",
+        "one_minus_p",
+        "Top-p keeps the share 1 - p: from the likeliest on, what stays is to reach p.",
+        "p_rest",
+    ),
+    *one(
+        "border",
+        "inverted",
+        "Top-p removes the likeliest tokens and keeps the others: it is the other way round.",
+        "p_tail",
+    ),
     *one("border", "p_one_too_many", "Top-p keeps one token too many.", "p_one_more"),
     *one(
         "border",
@@ -254,6 +289,13 @@ CHANCES_MISTAKES = (
         "softmax_twice",
         "The softmax is taken twice: its result is the probabilities already.",
         "softmax_twice",
+    ),
+    *one(
+        "shares",
+        "softmax_over_rows",
+        "Your softmax runs over an axis of length 1, so that each token gets 1, and a removed one nan: it must run over"
+        " the tokens, dim=-1.",
+        "softmax_over_rows",
     ),
     *one(
         "shares",
@@ -325,6 +367,7 @@ CHANCES_MISTAKES = (
         "For temperature 0 you return logits: return probabilities, 1 for the best token and 0 for all others.",
         "hot_logit",
         "minus_inf",
+        "zero_and_minus_inf",
         "logits",
         edge=True,
     ),
@@ -397,38 +440,47 @@ SYMPTOMS = (
     ONLY_SHAPE,
     Symptom(
         "zero_wrong",
-        "All is right but temperature 0, which puts all probability on the best token: 1 for it and 0 for all others.",
+        "In the cases tried here all is right but temperature 0, which puts all probability on the best token: 1 for it"
+        " and 0 for all others.",
         lambda seen: _right_but(seen, lambda logits, t, k, p: t == 0),
     ),
     Symptom(
         "not_renormalised",
         "The right tokens are left, with probabilities in the right proportion, but their sum is not 1: divide by it.",
-        lambda seen: _all_of(seen, lambda _, x, y: float(y.sum()) > 0 and bool(close(y / y.sum(), x).all())),
+        lambda seen: (
+            _all_of(seen, lambda _, x, y: float(y.sum()) > 0 and bool(close(y / y.sum(), x).all()))
+            and not _all_of(seen, lambda _, x, y: bool(close(y, x).all()))
+        ),
     ),
     Symptom(
         "temperature_wrong",
-        "With temperature 1 all is right; with others it is not. Divide the logits by it before anything else.",
+        "In the cases tried here all is right with temperature 1, and not with others. Divide the logits by it before"
+        " anything else.",
         lambda seen: _right_but(seen, lambda logits, t, k, p: t not in (0, 1)),
     ),
     Symptom(
         "top_p_wrong",
-        f"With p = 1 all is right; with less it is not. {ORDER}",
+        f"In the cases tried here all is right with p = 1, and not with less. {ORDER}",
         lambda seen: _right_but(seen, lambda logits, t, k, p: p < 1),
     ),
     Symptom(
         "top_k_wrong",
-        f"Where k lets all tokens pass all is right; where it is smaller it is not. {ORDER}",
+        f"In the cases tried here all is right where k lets all tokens pass, and not where it is smaller. {ORDER}",
         lambda seen: _right_but(seen, lambda logits, t, k, p: k < len(logits)),
     ),
     Symptom(
         "filters_wrong",
-        f"Without filters (k as large as the vocabulary, p = 1) all is right; with them it is not. {ORDER}",
+        f"In the cases tried here all is right without filters (k as large as the vocabulary, p = 1), and not with"
+        f" them. {ORDER}",
         lambda seen: _right_but(seen, lambda logits, t, k, p: k < len(logits) or p < 1),
     ),
     Symptom(
         "shares_wrong",
         "The right tokens are left, but their probabilities are not the softmax of their logits over the temperature.",
-        lambda seen: _all_of(seen, lambda _, x, y: torch.equal(x > 0, y > 0)),
+        lambda seen: (
+            _all_of(seen, lambda _, x, y: torch.equal(x > 0, y > 0))
+            and not _all_of(seen, lambda _, x, y: bool(close(y, x).all()))
+        ),
     ),
 )
 
@@ -457,6 +509,7 @@ NEXT_PROBABILITIES = Exercise(
         _given([0.3, 0.5, 0.2], 0.5, 3, 0.6, shift=1.0),
         _given([0.12, 0.36, 0.22, 0.04, 0.26], 2.0, 4, 0.7, shift=3.0),
         _given([0.12, 0.3, 0.22, 0.1, 0.26], 0.7, 4, 0.65, shift=1.5),
+        _given([0.3, 0.33, 0.37], 0.05, 3, 1.0),
         _given([0.2, 0.5, 0.3], 0.0, 3, 1.0, shift=1.0, edge=True),
         _given([0.1, 0.2, 0.3, 0.4], 0.0, 2, 0.5, shift=1.0, edge=True),
     ),

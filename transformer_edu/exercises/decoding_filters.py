@@ -36,6 +36,8 @@ def _filled(logits: Tensor, drop: Tensor, fill: str, kept: str, result: str) -> 
         "zeros": lambda: torch.zeros_like(logits),
         "nan": lambda: torch.full_like(logits, torch.nan),
         "renormalised": lambda: logits.masked_fill(drop, -torch.inf).softmax(-1),
+        "zero_lost": lambda: logits.masked_fill(logits == 0, -torch.inf),
+        "renormalised_logs": lambda: logits.masked_fill(drop, -torch.inf).log_softmax(-1),
     }[kept]()
     filled = values.masked_fill(drop, FILLS[fill])
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
@@ -59,6 +61,9 @@ def _filled(logits: Tensor, drop: Tensor, fill: str, kept: str, result: str) -> 
 
 
 SHAPE = "Keep the shape (batch, vocab_size): the place of a logit says which token it belongs to."
+
+
+CHANGED = "the logits that were given are changed: work on a copy (masked_fill without the underscore, or clone)."
 
 
 def _fill_mistakes(*, drops: str) -> tuple:
@@ -95,7 +100,6 @@ def _fill_mistakes(*, drops: str) -> tuple:
                 "You return probabilities: return the logits as they are, and -inf for the others. The softmax comes"
                 " later.",
                 switches={"kept": kept} | ({"fill": "zero"} if fill == "zero" else {}),
-                alone=fill == "zero",
             )
             for kept in ("probabilities", "renormalised")
             for fill in ("zero", "minus_inf")
@@ -112,6 +116,14 @@ def _fill_mistakes(*, drops: str) -> tuple:
             "log_probabilities_returned",
             "What is kept comes as log-probabilities: return the logits as they are.",
             "log_probabilities",
+            "renormalised_logs",
+        ),
+        *one(
+            "kept",
+            "zero_taken_for_removed",
+            "A logit that is 0 goes in yours although it should stay: after a product with a mask, 0 no longer says"
+            " what was removed. Use masked_fill or where.",
+            "zero_lost",
         ),
         *one("kept", "mask_for_logits", "What is kept comes as 1: return the logits as they are.", "ones"),
         *one(
@@ -120,12 +132,11 @@ def _fill_mistakes(*, drops: str) -> tuple:
             "What is kept comes as 0: that is a mask to be added to the logits. Return the logits themselves.",
             "zeros",
         ),
-        *one(
-            "result",
+        Mistake(
             "in_place",
-            "The numbers are right, but the logits that were given are changed: work on a copy"
-            " (masked_fill without the underscore, or clone).",
-            "in_place",
+            f"The numbers are right, but {CHANGED}",
+            switches={"result": "in_place"},
+            beside=CHANGED[0].upper() + CHANGED[1:],
         ),
         *one(
             "result",
@@ -206,9 +217,8 @@ def _number_kept(seen: Seen, by: int) -> bool:
 
 ONE_ROW = Symptom(
     "rows_mixed",
-    "One row alone is right; with several rows it is not. Each row has its own limit: work along the last axis, and"
-    " keep"
-    " that axis where rows are compared (keepdim=True).",
+    "In the cases tried here one row alone is right, and several rows are not. Each row has its own order and its own"
+    " limit: work along the last axis, and keep that axis where rows are compared (keepdim=True).",
     lambda seen: _right_but(seen, lambda probe: len(probe.make()[0]) > 1),
 )
 OTHER_FILL = Symptom(
@@ -220,13 +230,19 @@ SYMPTOMS = (CHANGES_INPUT, MORE_RESULTS, *KIND_SYMPTOMS, ONLY_SHAPE, OTHER_FILL)
 
 
 # ---------------------------------------------------------------- top-k
-def _k_dropped(logits: Tensor, k: int, count: str, scope: str, keep: str) -> Tensor:
+def _k_dropped(logits: Tensor, k: int, count: str, scope: str, keep: str, compare: str) -> Tensor:
     """bool (batch, vocab_size), True at what goes."""
     size = logits.shape[-1]
     ranked = {"largest": logits, "smallest": -logits, "size": logits.abs(), "inverted": logits}[keep]
-    n = {"k": k, "one_less": k - 1, "one_more": k + 1, "one": 1, "all": size, "others": size - k, "twice": 2 * k}.get(
-        count, k
-    )
+    n = {
+        "one_less": k - 1,
+        "one_more": k + 1,
+        "one": 1,
+        "all": size,
+        "others": size - k,
+        "twice": 2 * k,
+        "from_below": max(size - k + 1, 0),
+    }.get(count, k)
     if count == "distinct":
         levels = [row.unique().flip(0) for row in ranked]
         limit = torch.stack([level[min(k, len(level)) - 1] for level in levels])[:, None]  # (batch, 1)
@@ -251,6 +267,10 @@ def _k_dropped(logits: Tensor, k: int, count: str, scope: str, keep: str) -> Ten
         drop = (ranked.argsort(-1, descending=True).argsort(-1) >= n).all(0).expand_as(logits)
     elif scope == "first_rows_places":
         drop = (ranked.argsort(-1, descending=True).argsort(-1) >= n)[:1].expand_as(logits)
+    elif compare == "limit":  # all that tie with it stay, or all go
+        order = ranked.sort(dim=-1, descending=True).values
+        limit = order[:, min(max(k if count == "one_less" else n, 1), size) - 1, None]  # (batch, 1)
+        drop = ranked <= limit if count == "one_less" else ranked < limit
     else:
         drop = ranked.argsort(dim=-1, descending=True, stable=True).argsort(-1) >= n
     return ~drop if keep == "inverted" else drop
@@ -267,8 +287,12 @@ def top_k_wrongly(
     fill: str = "minus_inf",
     kept: str = "logits",
     result: str = "filled",
+    compare: str = "rank",
+    clip: str = "never",
 ) -> object:
-    """Top-k with any of the ways to go wrong; without a switch it is right."""
+    """Top-k with any of the ways to go wrong; without a switch, or with the last two alone, it is right."""
+    if clip == "first":
+        k = min(k, logits.shape[-1])
     if large_k == "topk":
         logits.topk(k)
     elif large_k == "index":
@@ -277,7 +301,7 @@ def top_k_wrongly(
         logits.kthvalue(logits.shape[-1] - k + 1)
     elif large_k == "nothing" and k > logits.shape[-1]:
         return torch.full_like(logits, -torch.inf)
-    return _filled(logits, _k_dropped(logits, k, count, scope, keep), fill, kept, result)
+    return _filled(logits, _k_dropped(logits, k, count, scope, keep, compare), fill, kept, result)
 
 
 EACH_ROW = "Each row has its own limit, its k-th largest logit."
@@ -290,6 +314,13 @@ TOP_K_MISTAKES = (
         "one_less",
     ),
     *one("count", "one_too_many", "You keep k + 1 logits of each row. The k-th largest is at place k - 1.", "one_more"),
+    *one(
+        "count",
+        "counted_from_below",
+        "You keep all but the k - 1 smallest logits of each row: sort goes upwards, and so does kthvalue, so that yours"
+        " is the k-th smallest. The k-th largest is at place -k, or at place k - 1 with descending=True.",
+        "from_below",
+    ),
     *one("count", "only_the_best", "You keep one logit of each row, whatever k is.", "one"),
     *one("count", "everything_kept", "Everything is kept: k has no effect.", "all"),
     *one("count", "k_removed", "You remove k logits of each row: keep k.", "others"),
@@ -404,12 +435,14 @@ def _wide(b: int, v: int, seed: int, shift: float = 0.0) -> Tensor:
 TOP_K_FILTER = Exercise(
     name="decoding.top_k_filter",
     reference=lambda logits, k: decoding.top_k_filter(logits, k),
-    results=(Result("logits", ("row", "token")),),
+    results=(Result("logits", ("row", "token"), infinite=True),),
     settled=_settled_ties,
+    free=({"compare": "limit"}, {"clip": "first"}, {"compare": "limit", "clip": "first"}),
     probes=(
         _k([[0.5, 2.0, 1.5, -1.0]], 2),
         _k([[0.5, 2.0, 1.5, -1.0]], 1),
         _k([[-1.5, -3.5, -0.5, -4.0, -2.0]], 3),
+        _k([[-0.5, -1.0, 0.0, -3.0]], 2),
         _k([[0.5, 2.0, 1.5, -1.0], [3.0, 0.0, 0.25, 2.5]], 2),
         Probe("logits (3, 6), k = 2", lambda: (_wide(3, 6, 0), 2)),
         Probe("logits (2, 7), all negative, k = 3", lambda: (_wide(2, 7, 1, -8.0), 3)),
@@ -423,13 +456,14 @@ TOP_K_FILTER = Exercise(
         *SYMPTOMS,
         Symptom(
             "k_too_large",
-            "All is right as long as k is smaller than the vocabulary; where it is not, everything should stay.",
+            "In the cases tried here all is right as long as k is smaller than the vocabulary; where it is not,"
+            " everything should stay.",
             lambda seen: _right_but(seen, lambda p: p.make()[1] >= p.make()[0].shape[-1], edges=True),
         ),
         Symptom(
             "ties_wrong",
-            "All is right where all logits differ; where several tie with the k-th, at least k must stay, and nothing"
-            " that is smaller.",
+            "In the cases tried here all is right where all logits differ; where several tie with the k-th, at least k"
+            " must stay, and nothing that is smaller.",
             lambda seen: _right_but(seen, lambda p: len(p.make()[0].unique()) < p.make()[0].numel(), edges=True),
         ),
         ONE_ROW,

@@ -11,7 +11,10 @@ from .decoding_parts import one
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
 
 LITTLE = 1e-9
-UNGUARDED = ("first_out", "tail", "head_out", "from_tail", "tail_until_p")
+UNGUARDED = (
+    *("first_out", "tail", "head_out", "head_out_with_p", "from_tail", "tail_until_p"),
+    *("rolled", "rolled_reaches"),
+)
 
 
 # ---------------------------------------------------------------- the wrong implementation with switches
@@ -50,6 +53,9 @@ def _dropped_in_order(mass: Tensor, p: float, border: str) -> Tensor:
         "first_out": lambda: place == 0,
         "tail": lambda: place < n,
         "head_out": lambda: through < p - LITTLE,
+        "head_out_with_p": lambda: through <= p + LITTLE,
+        "rolled": lambda: (through > p + LITTLE).roll(1, -1),
+        "rolled_reaches": lambda: (through >= p - LITTLE).roll(1, -1),
         "down": lambda: mass.cumsum(0) - mass >= p - LITTLE,
         "above_p": lambda: mass < p - LITTLE,
         "above_rest": lambda: mass < 1 - p,
@@ -86,7 +92,10 @@ def top_p_wrongly(
     if scope == "batch":
         flat = top_p_wrongly(logits.reshape(1, -1), p, sums=sums, border=border, order=order)
         drop = flat.view_as(logits).isneginf()
+    elif scope == "columns":
+        drop = top_p_wrongly(logits.T, p, sums=sums, border=border, order=order).isneginf().T
     else:
+        order_of = order_of[:1].expand_as(logits) if scope == "first_order" else order_of
         drop = _dropped_in_order(mass.gather(-1, order_of), p, border)  # in that order
         if scope in ("first_row", "last_row", "all_rows", "any_row"):
             drop = {"first_row": drop[:1], "last_row": drop[-1:], "all_rows": drop.all(0), "any_row": drop.any(0)}[
@@ -162,6 +171,15 @@ TOP_P_MISTAKES = (
         f"The likeliest tokens go and the others stay: it is the other way round. {SET}",
         "tail",
         "head_out",
+        "head_out_with_p",
+    ),
+    *one(
+        "border",
+        "shifted_round",
+        "The likeliest token goes in yours: roll brings the last entry of the mask round to the front. After the shift"
+        f" set column 0 to False. {SET}",
+        "rolled",
+        "rolled_reaches",
     ),
     *one(
         "border",
@@ -210,7 +228,7 @@ TOP_P_MISTAKES = (
     *one(
         "border",
         "exact_sum_goes_on",
-        "All is right, but where the sum reaches p exactly, one token too many stays: it is enough to reach p (>=).",
+        "Where the sum reaches p exactly, one token too many stays in yours: it is enough to reach p (>=).",
         "passes",
         edge=True,
     ),
@@ -268,6 +286,19 @@ TOP_P_MISTAKES = (
     ),
     *one(
         "scope",
+        "over_the_batch",
+        "You sort and add up down the rows, so that the rows compete in each column: each row has its own set. Work"
+        " along the last axis.",
+        "columns",
+    ),
+    *one(
+        "scope",
+        "one_order_for_all",
+        "All rows are added up in the order of the first row: each row has its own order.",
+        "first_order",
+    ),
+    *one(
+        "scope",
         "one_number_for_all",
         "As many tokens stay in every row as one row needs: each row has its own number.",
         "first_row",
@@ -303,7 +334,7 @@ def _p(rows: list[list[float]], p: float, *, edge: bool = False) -> Probe:
 TOP_P_FILTER = Exercise(
     name="decoding.top_p_filter",
     reference=lambda logits, p: decoding.top_p_filter(logits, p),
-    results=(Result("logits", ("row", "token")),),
+    results=(Result("logits", ("row", "token"), infinite=True),),
     settled=_settled,
     probes=(
         _p([[0.4, 0.3, 0.2, 0.1]], 0.8),
@@ -311,6 +342,7 @@ TOP_P_FILTER = Exercise(
         _p([[0.05, 0.85, 0.1]], 0.5),
         _p([[0.86, 0.08, 0.06], [0.3, 0.37, 0.33]], 0.6),
         _p([[0.24, 0.16, 0.6]], 1.0),
+        Probe("logits [[0, 1, -1, -2]], p = 0.8", lambda: (torch.tensor([[0.0, 1.0, -1.0, -2.0]]), 0.8)),
         Probe("logits (3, 6), p = 0.75", lambda: (_wide(3, 6, 2), 0.75)),
         Probe("logits (2, 7), p = 0.9", lambda: (_wide(2, 7, 5, -3.0), 0.9)),
         _p([[0.2, 0.5, 0.3]], 0.0, edge=True),
@@ -322,17 +354,18 @@ TOP_P_FILTER = Exercise(
         *SYMPTOMS,
         Symptom(
             "exact_sum_goes_on",
-            "All is right, save where the sum reaches p exactly: then nothing more is needed (>=, not >).",
+            "In the cases tried here all is right save where the sum reaches p exactly: then nothing more is needed"
+            " (>=, not >).",
             lambda seen: _right_but(seen, lambda p: len(p.make()[0].unique()) == 1, edges=True),
         ),
         Symptom(
             "nothing_left",
-            "All is right save for p = 0: the likeliest token always stays.",
+            "In the cases tried here all is right save for p = 0: the likeliest token always stays.",
             lambda seen: _right_but(seen, lambda p: p.make()[1] == 0, edges=True),
         ),
         Symptom(
             "wrong_for_p_one",
-            "All is right save for p = 1, where everything stays.",
+            "In the cases tried here all is right save for p = 1, where everything stays.",
             lambda seen: _right_but(seen, lambda p: p.make()[1] == 1, edges=True),
         ),
         ONE_ROW,

@@ -194,7 +194,7 @@ def _unsteady(exercise: Exercise, fn: Callable, given: list[Outcome], budget: Bu
         if _random(exercise, fn, probe, budget):
             return "random", (
                 "Two calls with the same input give different results: something random is left in it, such as "
-                "dropout that is always on or weights drawn anew in each call."
+                "dropout that is always on, weights drawn anew in each call, or a token drawn by chance."
             )
         if again.error is not None:
             raised = complain(probe, given[i], again, exercise.results)
