@@ -101,9 +101,7 @@ def add(
 ) -> object:
     """Add positions with any of the ways to go wrong; without a switch it is right."""
     d_model = x.shape[-1]
-    if x.shape[1] > len(table) == 1 and rows == "right" and beyond == "refuse":
-        raise ValueError("more tokens than rows")  # else the one row would be copied to all tokens
-    if x.shape[1] > len(table) and beyond not in ("refuse", "one_row"):
+    if x.shape[1] > len(table) and beyond != "refuse":
         if beyond == "unchanged":
             return x
         if beyond == "none":
@@ -186,12 +184,11 @@ ADD_MISTAKES = (
         f"whose tokens come before the batch. {TOKEN_AXIS}",
         switches={"rows": "batch_middle"},
     ),
-    *each(
+    Mistake(
         "result_dropped",
         "You return x unchanged, with no position in it: x + rows makes a new tensor, and leaves x as it was. Return "
         "that new tensor.",
-        {"operation": "dropped"},
-        {"operation": "dropped", "beyond": "one_row"},
+        switches={"operation": "dropped"},
         alone=True,
     ),
     *each(
@@ -247,16 +244,6 @@ ADD_MISTAKES = (
             ("times_width", "Your tokens are multiplied by d_model"),
             ("both_times_width", "The sum is multiplied by d_model"),
         )
-    ),
-    Mistake(
-        "past_the_table",
-        "Right but for a table of one row: where rows are missing the sum raises an error by itself, but a single row "
-        "is copied to every token. Compare the two numbers, the length and the rows there are, and raise the error "
-        "yourself.",
-        switches={"beyond": "one_row"},
-        edge=True,
-        beside="A table of one row is copied to every token of a longer sequence, and nobody is warned: compare the "
-        "two numbers and raise an error.",
     ),
     *(
         Mistake(
@@ -500,13 +487,6 @@ LONGER = Probe(
     raises=(Exception,),
     may_raise=(Exception,),  # whoever refuses it does what is asked, whatever else is wrong
 )
-ONE_ROW = Probe(
-    "x of shape (2, 4, 3), table of shape (1, 3): a sequence longer than the table",
-    lambda: (_numbers(2, 4, 3, seed=9), _numbers(1, 3, seed=59)),
-    edge=True,
-    raises=(Exception,),
-    may_raise=(Exception,),  # whoever refuses it does what is asked, whatever else is wrong
-)
 
 ADD_POSITIONS = Exercise(
     name="positions.add_positions",
@@ -521,7 +501,6 @@ ADD_POSITIONS = Exercise(
         _add_probe(2, 1, 3, 5, 6),
         _add_probe(2, 4, 4, 6, 7),
         LONGER,
-        ONE_ROW,
     ),
     compound=add,
     mistakes=ADD_MISTAKES,
