@@ -1,5 +1,8 @@
 """The argument checks: what passes, and the exact words of what does not."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -122,4 +125,93 @@ def test_a_mask_that_is_no_tensor_is_told_so():
 
 def test_a_share_must_be_a_number():
     text = error_text(TypeError, lambda: errors.check_share("dropout", "0.1", of="the weights"))
-    assert text == "dropout must be a number in 0..1, got str"
+    assert text == "dropout must be a number in 0..1, got str ('0.1')"
+
+
+def test_ids_are_whole_numbers_and_floats_are_floats():
+    errors.check_ids("x", torch.zeros(2, 3, dtype=torch.int32), dims=("batch", "length"))
+    errors.check_float("x", torch.zeros(2, 3).half(), dims=("length",), leading=True)
+    for x in (torch.zeros(2), torch.zeros(2).bool(), torch.zeros(2).to(torch.complex64)):
+        text = error_text(TypeError, lambda x=x: errors.check_ids("x", x))
+        assert text == f"x must hold whole numbers, got {x.dtype}: .long() makes them"
+    for x in (torch.zeros(2).long(), torch.zeros(2).bool()):
+        text = error_text(TypeError, lambda x=x: errors.check_float("x", x))
+        assert text == f"x must be a float tensor, got {x.dtype}: .float() makes one"
+    for check in (errors.check_ids, errors.check_float):
+        assert "x must be a torch.Tensor, got list" in error_text(TypeError, lambda check=check: check("x", [1]))
+        text = error_text(ValueError, lambda check=check: check("x", torch.zeros(2), dims=("batch", "length")))
+        assert "x must have 2 axes (batch, length), got 1 axis" in text
+
+
+def test_what_is_of_another_kind_is_named_and_a_class_is_told_to_be_called():
+    errors.check_kind("model", torch.nn.ReLU(), torch.nn.Module, "a module")
+    errors.check_module("model", torch.nn.ReLU())
+    errors.check_callable("step", torch.relu, "step(x)")
+    errors.check_callable("step", torch.nn.ReLU(), "step(x)")
+    module = "model must be a torch.nn.Module, got {}"
+    call = "step must be a function, step(x), got {}"
+    for value, came in (
+        (torch.nn.Linear, "the class Linear: Linear(...) makes one"),
+        (3, "int (3)"),
+        ("relu", "str ('relu')"),
+        (None, "NoneType"),
+        ([1], "list"),
+    ):
+        text = error_text(TypeError, lambda value=value: errors.check_module("model", value))
+        assert text == module.format(came)
+        text = error_text(TypeError, lambda value=value: errors.check_callable("step", value, "step(x)"))
+        assert text == call.format(came)
+
+
+def test_a_list_is_anything_to_go_through_but_a_text():
+    for several in ([1], (1,), range(2), torch.nn.ModuleList(), (i for i in range(2)), torch.zeros(2)):
+        errors.check_list("norms", several, of="norms")
+    for value, came in ((None, "NoneType"), ("ab", "str ('ab')"), (torch.nn.ReLU(), "ReLU"), (3, "int (3)")):
+        text = error_text(TypeError, lambda value=value: errors.check_list("norms", value, of="norms"))
+        assert text == f"norms must be a list of norms, got {came}"
+    text = error_text(TypeError, lambda: errors.check_list("norms", torch.tensor(0.1), of="norms"))
+    assert text == "norms must be a list of norms, got Tensor"
+    assert "got the class list" in error_text(TypeError, lambda: errors.check_list("norms", list, of="norms"))
+
+
+def test_what_meets_weights_has_their_dtype_and_device():
+    errors.check_like("x", torch.zeros(2), torch.zeros(3, 4))
+    text = error_text(ValueError, lambda: errors.check_like("x", torch.zeros(2, device="meta"), torch.zeros(3)))
+    assert text == (
+        "x must be torch.float32 on cpu, as the layer's weights are, got torch.float32 on meta: .to() converts"
+    )
+
+
+def test_a_flag_is_true_or_false_and_no_word():
+    errors.check_flag("pre_norm", False)
+    for value, came in (("post", "str ('post')"), (1, "int (1)"), (None, "NoneType")):
+        text = error_text(TypeError, lambda value=value: errors.check_flag("pre_norm", value))
+        assert text == f"pre_norm must be True or False, got {came}"
+
+
+def test_a_number_is_finite_and_within_its_bounds():
+    def text(value, kind=ValueError, **bounds):
+        return error_text(kind, lambda: errors.check_number("p", value, **bounds))
+
+    for value in (0, -2.5, np.float32(1.0), np.int64(3)):
+        errors.check_number("p", value)
+    errors.check_number("p", 1, least=0, most=1)
+    assert text("0.5", TypeError) == "p must be a number, got str ('0.5')"
+    assert text(True, TypeError, least=0, most=1) == "p must be a number in 0..1, got bool (True)"
+    assert text(torch.tensor(0.5), TypeError) == "p must be a number, got Tensor"
+    assert text(90, least=0, most=1, why="a share") == "p must lie in 0..1, got 90: a share"
+    assert text(-1.0, least=0, why="0 is greedy") == "p must be at least 0, got -1.0: 0 is greedy"
+    assert text(0.0, above=0) == "p must be above 0, got 0.0"
+    for bounds, said in (({}, "be finite"), ({"least": 0, "most": 1}, "lie in 0..1"), ({"above": 0}, "be above 0")):
+        assert text(math.nan, **bounds) == f"p must {said}, got nan"
+    assert text(math.inf) == text(math.inf, above=0) == "p must be finite, got inf"
+
+
+def test_a_whole_number_may_be_negative():
+    errors.check_int("seed", -3)
+    for value, said in (
+        (1.0, "float (1.0): int(seed) makes one"),
+        (None, "NoneType: are the arguments in their order?"),
+    ):
+        text = error_text(TypeError, lambda value=value: errors.check_int("seed", value))
+        assert text == f"seed must be an int, got {said}"

@@ -6,18 +6,29 @@ expected, and a way out. The lesson modules call these checks; they never write 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = [
     "check_broadcast",
+    "check_callable",
     "check_choice",
     "check_count",
     "check_divides",
+    "check_flag",
+    "check_float",
+    "check_ids",
+    "check_int",
+    "check_kind",
+    "check_like",
+    "check_list",
     "check_mask",
+    "check_module",
+    "check_number",
     "check_share",
     "check_tensor",
 ]
@@ -54,6 +65,148 @@ def _axes(count: int) -> str:
     return "1 axis" if count == 1 else f"{count} axes"
 
 
+def check_ids(name: str, x: object, *, dims: Sequence[str] = ()) -> None:
+    """Raise unless `x` is a tensor of whole numbers whose axes are `dims`.
+
+    >>> check_ids("prompt", torch.ones(1, 2), dims=("batch", "length"))
+    Traceback (most recent call last):
+    TypeError: prompt must hold whole numbers, got torch.float32: .long() makes them
+    """
+    check_tensor(name, x, dims=dims)
+    if x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
+        raise TypeError(f"{name} must hold whole numbers, got {x.dtype}: .long() makes them")
+
+
+def check_float(name: str, x: object, *, dims: Sequence[str] = (), leading: bool = False) -> None:
+    """Raise unless `x` is a float tensor; `dims` and `leading` as in `check_tensor`.
+
+    >>> check_float("logits", torch.ones(2, 3).long())
+    Traceback (most recent call last):
+    TypeError: logits must be a float tensor, got torch.int64: .float() makes one
+    """
+    check_tensor(name, x, dims=dims, leading=leading)
+    if not x.is_floating_point():
+        raise TypeError(f"{name} must be a float tensor, got {x.dtype}: .float() makes one")
+
+
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], called: str) -> None:
+    """Raise unless `value` is a `kind`, which a reader calls `called`.
+
+    >>> check_kind("optimizer", torch.optim.SGD, torch.optim.Optimizer, "an optimizer")
+    Traceback (most recent call last):
+    TypeError: optimizer must be an optimizer, got the class SGD: SGD(...) makes one
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {called}, got {_came(value)}")
+
+
+def check_module(name: str, value: object) -> None:
+    """Raise unless `value` is a `torch.nn.Module`.
+
+    >>> check_module("model", torch.relu)
+    Traceback (most recent call last):
+    TypeError: model must be a torch.nn.Module, got builtin_function_or_method
+    """
+    check_kind(name, value, nn.Module, "a torch.nn.Module")
+
+
+def check_callable(name: str, value: object, form: str) -> None:
+    """Raise unless `value` is a function or a module, which is called as `form` says.
+
+    >>> check_callable("schedule", 0.1, "schedule(step) -> learning rate")
+    Traceback (most recent call last):
+    TypeError: schedule must be a function, schedule(step) -> learning rate, got float (0.1)
+    """
+    if isinstance(value, type) or not callable(value):
+        raise TypeError(f"{name} must be a function, {form}, got {_came(value)}")
+
+
+def check_list(name: str, value: object, *, of: str) -> None:
+    """Raise unless `value` holds several things, one after the other; `of` says what they are.
+
+    >>> check_list("norms", nn.LayerNorm(4), of="norms")
+    Traceback (most recent call last):
+    TypeError: norms must be a list of norms, got LayerNorm
+    """
+    if isinstance(value, (str, type)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{name} must be a list of {of}, got {_came(value)}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise unless `value` is True or False: a word would count as True, whatever it says.
+
+    >>> check_flag("pre_norm", "post")
+    Traceback (most recent call last):
+    TypeError: pre_norm must be True or False, got str ('post')
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {_came(value)}")
+
+
+def check_like(name: str, x: Tensor, weight: Tensor) -> None:
+    """Raise unless `x` has the dtype and the device of a layer's `weight`: asked once torch has refused the two.
+
+    >>> check_like("x", torch.zeros(2, dtype=torch.float64), torch.zeros(3))
+    Traceback (most recent call last):
+    ValueError: x must be torch.float32 on cpu, as the layer's weights are, got torch.float64 on cpu: .to() converts
+    """
+    if (x.dtype, x.device) != (weight.dtype, weight.device):
+        raise ValueError(
+            f"{name} must be {weight.dtype} on {weight.device}, as the layer's weights are, got {x.dtype} on "
+            f"{x.device}: .to() converts"
+        )
+
+
+def _came(value: object) -> str:
+    """What came instead: its type, and a word or number itself."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}: {value.__name__}(...) makes one"
+    return f"{type(value).__name__} ({value!r})" if isinstance(value, (str, Real)) else type(value).__name__
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    why: str = "",
+) -> None:
+    """Raise unless `value` is a finite number, above `above`, in `least`..`most`; `why` says what it is for.
+
+    >>> check_number("temperature", -1.0, least=0, why="0 is greedy")
+    Traceback (most recent call last):
+    ValueError: temperature must be at least 0, got -1.0: 0 is greedy
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        within = "" if most is None else f" in {least}..{most}"
+        raise TypeError(f"{name} must be a number{within}, got {_came(value)}")
+    why = f": {why}" if why else ""
+    if most is not None and not least <= value <= most:
+        raise ValueError(f"{name} must lie in {least}..{most}, got {value}{why}")
+    if above is not None and not value > above:
+        raise ValueError(f"{name} must be above {above}, got {value}{why}")
+    if least is not None and not value >= least:
+        raise ValueError(f"{name} must be at least {least}, got {value}{why}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}{why}")
+
+
+def check_int(name: str, value: object) -> None:
+    """Raise unless `value` is a whole number.
+
+    >>> check_int("seed", 1.0)
+    Traceback (most recent call last):
+    TypeError: seed must be an int, got float (1.0): int(seed) makes one
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        whole = isinstance(value, (float, str, Integral)) or (isinstance(value, Tensor) and value.dim() == 0)
+        whole = whole and not isinstance(value, bool)
+        way_out = f" ({value!r}): int({name}) makes one" if whole else ": are the arguments in their order?"
+        raise TypeError(f"{name} must be an int, got {type(value).__name__}{way_out}")
+
+
 def check_count(name: str, value: object, *, least: int = 1) -> None:
     """Raise unless `value` is a whole number of at least `least`.
 
@@ -61,11 +214,8 @@ def check_count(name: str, value: object, *, least: int = 1) -> None:
     Traceback (most recent call last):
     ValueError: n_heads must be at least 1, got 0
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        whole = isinstance(value, (float, str, Integral)) or (isinstance(value, Tensor) and value.dim() == 0)
-        whole = whole and not isinstance(value, bool)
-        way_out = f" ({value!r}): int({name}) makes one" if whole else ": are the arguments in their order?"
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}{way_out}")
+    if type(value) is not int:  # asked for each token: the usual case costs one comparison
+        check_int(name, value)
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
 
@@ -100,10 +250,8 @@ def check_share(name: str, value: float, *, of: str) -> None:
     Traceback (most recent call last):
     ValueError: dropout must lie in 0..1, got 1.5: it is the share of the weights that are set to 0
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number in 0..1, got {type(value).__name__}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in 0..1, got {value}: it is the share of {of} that are set to 0")
+    if type(value) is not float or not 0 <= value <= 1:  # asked for each token, as above
+        check_number(name, value, least=0, most=1, why=f"it is the share of {of} that are set to 0")
 
 
 def check_broadcast(name: str, x: Tensor, shape: Sequence[int], *, axes: str) -> None:
