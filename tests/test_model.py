@@ -21,7 +21,9 @@ from transformer_edu.model import (
     Encoder,
     EncoderLayer,
     Transformer,
+    TransformerConfig,
     build_stack,
+    build_transformer,
     count_flops,
     count_parameters,
     decoder_io,
@@ -275,6 +277,10 @@ def test_input_and_labels_are_the_same_tokens_one_place_apart():
         same(shifted[row, :length], target_in[row, :length], 0)
 
 
+def test_shift_right_of_no_labels_is_no_input():
+    assert shift_right(torch.zeros(2, 0, dtype=torch.int64), 1, 0).shape == (2, 0)
+
+
 def test_shift_right_leaves_the_labels_alone():
     labels = torch.tensor([[4, 5, IGNORE]])
     assert shift_right(labels, 1, 0).tolist() == [[1, 4, 5]]
@@ -368,9 +374,85 @@ def test_norms_must_be_as_many_as_sub_layers_and_different():
     assert "dropout must be one number, or one for each of the 2 sub-layers, got 1" in text
 
 
+PARTS = {"self_attention": attention(), "feed_forward": FeedForward(d_model=D_MODEL, d_ff=D_FF)}
+LAYERS = [lambda x, mask: x]
+
+
+def configured(**options):
+    sizes = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB, "d_model": D_MODEL, "n_heads": HEADS}
+    return build_transformer(TransformerConfig(**sizes | options))
+
+
+def bare(x=X, memory=MEMORY, parts=None, pre_norm=True):
+    return decoder_layer(x, memory, parts or functions(decoder_part()), None, None, pre_norm)
+
+
+def whole_attention():
+    """The parts of a decoder layer whose attention returns its weights too."""
+    parts = functions(decoder_part())
+    parts.cross_attn = attention()
+    return parts
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
+        (lambda: build_transformer({"d_model": 8}), TypeError, "config must be a TransformerConfig, got dict"),
+        (
+            lambda: build_transformer(TransformerConfig),
+            TypeError,
+            "got the class TransformerConfig: TransformerConfig(",
+        ),
+        (lambda: configured(source_vocab_size=0), ValueError, "source_vocab_size must be at least 1"),
+        (lambda: configured(position="shaw", n_heads=0), ValueError, "n_heads must be at least 1"),
+        (lambda: configured(feed_forward=["relu"]), ValueError, "feed_forward must be one of 'relu'"),
+        (lambda: configured(initial="gpt-2"), ValueError, "initial must be one of 'xavier', 'gpt2', got 'gpt-2'"),
+        (lambda: configured(tie_weights="no"), TypeError, "tie_weights must be True or False, got str ('no')"),
+        (lambda: configured(final_norm="no"), TypeError, "final_norm must be True or False"),
+        (lambda: encoder_layer(dropout=torch.tensor(0.1)), TypeError, "dropout must be a list of numbers, or one"),
+        (lambda: encoder_layer()(X.double()), ValueError, "x must be torch.float32 on cpu, as the layer's weights"),
+        (
+            lambda: EncoderLayer(**PARTS | {"self_attention": MultiHeadAttention}, norms=norms(2)),
+            TypeError,
+            "self_attention must be a function, self_attention(x), got the class MultiHeadAttention",
+        ),
+        (lambda: EncoderLayer(**PARTS, norms=[LayerNorm, RMSNorm]), TypeError, "norms[0] must be a function"),
+        (lambda: EncoderLayer(**PARTS, norms=norms(1)[0]), TypeError, "norms must be a list of norms, got LayerNorm"),
+        (lambda: DecoderLayer(**PARTS, cross_attention=None, norms=norms(3)), TypeError, "cross_attention must be"),
+        (lambda: bare(pre_norm="post"), TypeError, "pre_norm must be True or False, got str ('post')"),
+        (lambda: bare(parts=SimpleNamespace(self_attn=attention())), TypeError, "parts.cross_attn must be a function"),
+        (lambda: bare(parts=whole_attention()), TypeError, "only the output is added"),
+        (lambda: bare(x=X[0]), ValueError, "x must have 3 axes"),
+        (lambda: bare(memory=None), TypeError, "memory must be a torch.Tensor"),
+        (lambda: run_stack(X, LAYERS, None, LayerNorm, True), TypeError, "final_norm must be a function"),
+        (lambda: run_stack(X, LAYERS, None, None, "post"), TypeError, "pre_norm must be True or False"),
+        (lambda: run_stack(X, LAYERS[0], None, None, False), TypeError, "layers must be a list of layers"),
+        (lambda: run_stack(X, [nn.ReLU], None, None, False), TypeError, "each layer must be a function"),
+        (lambda: Encoder(encoder_layer()), TypeError, "layers must be a list of layers, got EncoderLayer"),
+        (lambda: Encoder([None]), TypeError, "layers[0] must be a torch.nn.Module, got NoneType"),
+        (lambda: Encoder([encoder_layer()], final_norm=LayerNorm), TypeError, "final_norm must be a function"),
+        (lambda: Decoder([decoder_part()], final_norm=True), TypeError, "final_norm must be a function"),
+        (lambda: build_stack(nn.Linear(1, 1), 2), TypeError, "makes a new layer at each call, got Linear"),
+        (lambda: Embedding(tokens=TokenEmbedding), TypeError, "tokens must be a function"),
+        (lambda: Embedding(tokens=nn.Identity(), positions="sinusoid"), TypeError, "positions must be a function"),
+        (lambda: Transformer(encoder=Encoder, decoder=nn.Identity()), TypeError, "encoder must be a function"),
+        (lambda: Transformer(encoder=nn.Identity(), decoder=None), TypeError, "decoder must be a function"),
+        (lambda: Transformer(encoder=nn.Identity(), decoder=nn.Identity(), output=13), TypeError, "output must be"),
+        (lambda: initialise("gpt2", nn.Linear(1, 1)), TypeError, "model must be a torch.nn.Module, got str ('gpt2')"),
+        (lambda: tie_weights(nn.Linear(2, 3), Embedding(tokens=nn.Identity())), TypeError, "give its tokens"),
+        (lambda: tie_weights(torch.zeros(3, 2), nn.Linear(2, 3)), TypeError, "output must be a torch.nn.Module"),
+        (lambda: count_parameters(nn.Linear(1, 1).state_dict()), TypeError, "model must be a torch.nn.Module"),
+        (lambda: count_flops(nn.Linear, X), TypeError, "model must be a torch.nn.Module, got the class Linear"),
+        (lambda: decoder_io([5, 6], 1, 2, 0), TypeError, "sequences[0] must be a list of ids, got int (5)"),
+        (lambda: decoder_io([[5, 6.5]], 1, 2, 0), TypeError, "sequences[0] must hold whole numbers"),
+        (lambda: decoder_io([["a"]], 1, 2, 0), TypeError, "which are whole numbers, got ['a']"),
+        (lambda: decoder_io([[[5, 6]]], 1, 2, 0), ValueError, "sequences[0] must have 1 axis (length)"),
+        (lambda: decoder_io("ab", 1, 2, 0), TypeError, "sequences must be a list of lists of ids"),
+        (lambda: decoder_io([[5]], 1, 2, float("inf")), TypeError, "pad_id must be an int"),
+        (lambda: decoder_io([[5]], -1, 2, 0), ValueError, "start_id must be at least 0"),
+        (lambda: decoder_io([[5]], 1, 2, 0, None), TypeError, "ignore must be an int"),
+        (lambda: shift_right(torch.ones(1, 2).long(), 1.0, 0), TypeError, "start_id must be an int"),
+        (lambda: shift_right(torch.ones(1, 2).long(), 1, 0, "x"), TypeError, "ignore must be an int"),
         (lambda: decoder_io([], 1, 2, 0), ValueError, "at least one sequence"),
         (lambda: shift_right(torch.tensor([1, 2]), 1, 0), ValueError, "target_out"),
         (lambda: shift_right(torch.ones(1, 2), 1, 0), TypeError, ".long() makes them"),

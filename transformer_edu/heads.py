@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .attention import EMPTY_ROWS, scaled_dot_product_attention
 from .cache import KeyValueCache
-from .errors import check_choice, check_count, check_divides, check_share, check_tensor, shape_text
+from .errors import check_choice, check_count, check_divides, check_like, check_share, check_tensor, shape_text
 
 __all__ = ["HeadProjection", "MultiHeadAttention", "merge_heads", "multi_head_attention", "repeat_heads", "split_heads"]
 
@@ -131,9 +131,13 @@ class HeadProjection(nn.Module):
             raise ValueError(
                 f"this projection takes tokens of width d_in ({self.d_in}), got width {x.shape[-1]} in {shape_text(x)}"
             )
-        if self.shared:
-            return self.linear(split_heads(x, self.n_heads))  # (batch, heads, length, d_head)
-        return split_heads(self.linear(x), self.n_heads)  # (batch, heads, length, d_head)
+        try:
+            if self.shared:
+                return self.linear(split_heads(x, self.n_heads))  # (batch, heads, length, d_head)
+            return split_heads(self.linear(x), self.n_heads)  # (batch, heads, length, d_head)
+        except RuntimeError:
+            check_like("x", x, self.linear.weight)
+            raise
 
 
 class MultiHeadAttention(nn.Module):

@@ -6,21 +6,25 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ..errors import check_choice, check_count
+from ..errors import check_choice, check_count, check_divides, check_flag, check_kind
 from ..feedforward import FeedForward, GatedFeedForward
 from ..heads import MultiHeadAttention
 from ..norms import LayerNorm, RMSNorm
 from ..positions import LearnedPositions, SinusoidalPositions, TokenEmbedding
 from ..relative import AlibiPosition, RotaryPosition, ShawPosition, T5Position, XLPosition
-from .initial import initialise, tie_weights
+from .initial import SCHEMES, initialise, tie_weights
 from .layers import DecoderLayer, EncoderLayer
 from .stacks import Decoder, Embedding, Encoder, Transformer
 
 __all__ = ["TransformerConfig", "build_transformer", "modern_layer"]
 
 GATED = {"glu": "sigmoid", "geglu": "gelu", "swiglu": "silu"}  # feed-forward layers with gates, and their activation
-ABSOLUTE = ("none", "sinusoid", "learned")
-RELATIVE = ("shaw", "transformer_xl", "t5", "alibi", "rotary")
+CHOICES = {
+    "norm": ("layer", "rms"),
+    "feed_forward": ("relu", "gelu", "silu", *GATED),
+    "position": ("none", "sinusoid", "learned", "shaw", "transformer_xl", "t5", "alibi", "rotary"),
+    "initial": SCHEMES,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +60,7 @@ def build_transformer(config: TransformerConfig) -> Transformer:
     >>> build_transformer(config)(ids, ids[:, :2]).shape
     torch.Size([1, 2, 12])
     """
-    check_choice("norm", config.norm, ("layer", "rms"))
-    check_choice("position", config.position, ABSOLUTE + RELATIVE)
-    check_count("n_layers", config.n_layers)
+    _check(config)
     closed = config.placement == "pre" if config.final_norm is None else config.final_norm
 
     def layer(kind: type[nn.Module], bidirectional: bool) -> nn.Module:
@@ -85,6 +87,19 @@ def build_transformer(config: TransformerConfig) -> Transformer:
     if config.tie_weights:
         tie_weights(model.output, model.target_embedding.tokens)
     return initialise(model, config.initial)
+
+
+def _check(config: TransformerConfig) -> None:
+    """Raise for what no part would name as the config does; each part checks its own sizes."""
+    check_kind("config", config, TransformerConfig, "a TransformerConfig")
+    for name in ("source_vocab_size", "target_vocab_size", "d_model", "n_layers"):
+        check_count(name, getattr(config, name))
+    check_divides("n_heads", config.n_heads, "d_model", config.d_model, why="each head gets d_model / n_heads columns")
+    for name, choices in CHOICES.items():
+        check_choice(name, getattr(config, name), choices)
+    check_flag("tie_weights", config.tie_weights)
+    if config.final_norm is not None:
+        check_flag("final_norm", config.final_norm)
 
 
 def _attention(config: TransformerConfig, position: nn.Module | None) -> MultiHeadAttention:
@@ -114,7 +129,6 @@ def _feed_forward(config: TransformerConfig) -> nn.Module:
     sizes = {"d_model": config.d_model, "d_ff": d_ff, "dropout": config.dropout}
     if config.feed_forward in GATED:
         return GatedFeedForward(**sizes, activation=GATED[config.feed_forward])
-    check_choice("feed_forward", config.feed_forward, ("relu", "gelu", "silu", *GATED))
     return FeedForward(**sizes, activation=config.feed_forward)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
+from ..errors import check_module
 from ..heads import HeadProjection, MultiHeadAttention
 
 __all__ = ["ParameterRow", "count_flops", "count_parameters", "parameter_table"]
@@ -32,6 +33,7 @@ def parameter_table(model: nn.Module) -> list[ParameterRow]:
     >>> [row[:3] for row in parameter_table(tied)]
     [('embed.weight', (2, 3), 6), ('output.weight', (2, 3), 0), ('output.bias', (2,), 2)]
     """
+    check_module("model", model)
     first: dict[int, str] = {}
     rows = []
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -62,6 +64,7 @@ def count_flops(model: nn.Module, *inputs: Tensor, **options: object) -> dict[st
     >>> count_flops(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)), torch.zeros(1, 3, 4))
     {'0': 192, '2': 192}
     """
+    check_module("model", model)
     flops: dict[str, int] = {}
     handles = []
     try:

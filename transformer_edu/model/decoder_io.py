@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..errors import check_tensor
+from ..errors import check_count, check_ids, check_int, check_list
 
 __all__ = ["IGNORE", "decoder_io", "shift_right"]
 
@@ -34,16 +34,35 @@ def decoder_io(
     >>> target_in.tolist(), target_out.tolist(), lengths.tolist()
     ([[1, 5, 6], [1, 7, 0]], [[5, 6, 2], [7, 2, -100]], [3, 2])
     """
-    if not len(sequences):
+    check_list("sequences", sequences, of="lists of ids")
+    _check_special(start_id=start_id, stop_id=stop_id, pad_id=pad_id)
+    check_int("ignore", ignore)
+    rows = [_ids_of(f"sequences[{row}]", sequence) for row, sequence in enumerate(sequences)]
+    if not rows:
         raise ValueError("sequences must hold at least one sequence, got none")
-    lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])  # (batch,)
-    shape = (len(sequences), int(lengths.max()))
+    lengths = torch.tensor([len(ids) + 1 for ids in rows])  # (batch,)
+    shape = (len(rows), int(lengths.max()))
     target_in, target_out = torch.full(shape, pad_id), torch.full(shape, ignore)  # (batch, length)
-    for row, sequence in enumerate(sequences):
-        ids = torch.as_tensor(sequence, dtype=torch.int64)
+    for row, ids in enumerate(rows):
         target_in[row, 0], target_in[row, 1 : len(ids) + 1] = start_id, ids
         target_out[row, : len(ids)], target_out[row, len(ids)] = ids, stop_id
     return target_in, target_out, lengths
+
+
+def _ids_of(name: str, sequence: Sequence[int]) -> Tensor:
+    check_list(name, sequence, of="ids")
+    try:
+        ids = torch.as_tensor(sequence)
+    except (TypeError, ValueError, RuntimeError) as error:  # torch has its own word for each kind of thing
+        raise TypeError(f"{name} must be a list of ids, which are whole numbers, got {sequence!r}") from error
+    if ids.numel():
+        check_ids(name, ids, dims=("length",))
+    return ids.long()
+
+
+def _check_special(**ids: int) -> None:
+    for name, value in ids.items():
+        check_count(name, value, least=0)
 
 
 def shift_right(target_out: Tensor, start_id: int, pad_id: int, ignore: int = IGNORE) -> Tensor:
@@ -55,9 +74,9 @@ def shift_right(target_out: Tensor, start_id: int, pad_id: int, ignore: int = IG
     >>> shift_right(torch.tensor([[5, 6, 2], [7, 2, -100]]), start_id=1, pad_id=0).tolist()
     [[1, 5, 6], [1, 7, 2]]
     """
-    check_tensor("target_out", target_out, dims=("batch", "length"))
-    if target_out.is_floating_point() or target_out.dtype == torch.bool:
-        raise TypeError(f"target_out must hold ids, got {target_out.dtype}: .long() makes them")
+    check_ids("target_out", target_out, dims=("batch", "length"))
+    _check_special(start_id=start_id, pad_id=pad_id)
+    check_int("ignore", ignore)
     start = target_out.new_full((len(target_out), 1), start_id)  # (batch, 1)
-    target_in = torch.cat([start, target_out[:, :-1]], 1)  # (batch, length)
+    target_in = torch.cat([start, target_out], 1)[:, :-1]  # (batch, length)
     return target_in.masked_fill(target_in == ignore, pad_id)

@@ -6,7 +6,7 @@ import math
 
 from torch import nn
 
-from ..errors import check_choice, shape_text
+from ..errors import check_choice, check_module, shape_text
 from ..positions import LearnedPositions, TokenEmbedding
 
 __all__ = ["initialise", "tie_weights"]
@@ -30,6 +30,7 @@ def initialise(model: nn.Module, scheme: str) -> nn.Module:
     >>> bool(initialise(nn.Linear(100, 100), "gpt2").weight.std() < 0.03)
     True
     """
+    check_module("model", model)
     check_choice("scheme", scheme, SCHEMES)
     linear = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear | nn.Conv1d)}
     embeddings = [m for m in model.modules() if isinstance(m, TokenEmbedding | LearnedPositions)]
@@ -59,6 +60,13 @@ def tie_weights(output: nn.Linear, embedding: nn.Module) -> None:
     >>> output.weight is embedding.weight
     True
     """
+    for name, module in (("output", output), ("embedding", embedding)):
+        check_module(name, module)
+        if not isinstance(getattr(module, "weight", None), nn.Parameter):
+            raise TypeError(
+                f"{name} must have a weight (vocab_size, d_model), got {type(module).__name__} without one: "
+                "of an Embedding give its tokens"
+            )
     if output.weight.shape != embedding.weight.shape:
         raise ValueError(
             f"output and embedding must have weights of one shape (vocab_size, d_model), "

@@ -8,14 +8,14 @@ Vaswani et al. 2017, "Attention Is All You Need", section 3.1, and figure 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from torch import Tensor, nn
 
 from ..cache import KeyValueCache
-from ..errors import check_tensor
-from ..norms import Residual
+from ..errors import check_callable, check_flag, check_list, check_tensor
+from ..norms import Residual, residual_block
 
 __all__ = ["DecoderLayer", "EncoderLayer", "decoder_layer"]
 
@@ -57,9 +57,8 @@ class EncoderLayer(nn.Module):
         dropout: float | Sequence[float] = 0.0,
     ) -> None:
         super().__init__()
-        self.self_attention, self.feed_forward = _residuals(
-            (self_attention, feed_forward), norms, placement=placement, dropout=dropout
-        )
+        sublayers = {"self_attention": self_attention, "feed_forward": feed_forward}
+        self.self_attention, self.feed_forward = _residuals(sublayers, norms, placement=placement, dropout=dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, cache: KeyValueCache | None = None) -> Tensor:
         """x (batch, length, d_model); mask bool, broadcastable to (batch, heads, length, length).
@@ -107,8 +106,13 @@ class DecoderLayer(nn.Module):
         dropout: float | Sequence[float] = 0.0,
     ) -> None:
         super().__init__()
+        sublayers = {
+            "self_attention": self_attention,
+            "cross_attention": cross_attention,
+            "feed_forward": feed_forward,
+        }
         self.self_attention, self.cross_attention, self.feed_forward = _residuals(
-            (self_attention, cross_attention, feed_forward), norms, placement=placement, dropout=dropout
+            sublayers, norms, placement=placement, dropout=dropout
         )
 
     def forward(
@@ -137,19 +141,24 @@ def _given(cache: KeyValueCache | None) -> dict:
 
 
 def _residuals(
-    sublayers: Sequence[nn.Module], norms: Sequence[nn.Module], *, placement: str, dropout: float | Sequence[float]
+    sublayers: Mapping[str, nn.Module], norms: Sequence[nn.Module], *, placement: str, dropout: float | Sequence[float]
 ) -> list[Residual]:
+    check_list("norms", norms, of="norms")
     norms, count = list(norms), len(sublayers)
     if len(norms) != count:
         raise ValueError(f"norms must hold one norm for each of the {count} sub-layers, got {len(norms)}")
     if len({id(norm) for norm in norms}) < count:
         raise ValueError("norms must be different modules, got one of them twice: each sub-layer learns its own")
+    for name, part in (*sublayers.items(), *((f"norms[{i}]", norm) for i, norm in enumerate(norms))):
+        check_callable(name, part, f"{name}(x)")
+    if not isinstance(dropout, int | float):
+        check_list("dropout", dropout, of="numbers, or one number")
     shares = [dropout] * count if isinstance(dropout, int | float) else list(dropout)
     if len(shares) != count:
         raise ValueError(f"dropout must be one number, or one for each of the {count} sub-layers, got {len(shares)}")
     return [
         Residual(norm=norm, sublayer=part, placement=placement, dropout=share)
-        for part, norm, share in zip(sublayers, norms, shares, strict=True)
+        for part, norm, share in zip(sublayers.values(), norms, shares, strict=True)
     ]
 
 
@@ -174,18 +183,19 @@ def decoder_layer(
 
     >>> import torch
     >>> from types import SimpleNamespace
-    >>> def read(query, key, value, mask): return value.mean(1, keepdim=True)
+    >>> def read(query, key, value, mask): return value.mean(1, keepdim=True).expand_as(query)
     >>> def same(x): return x
     >>> parts = SimpleNamespace(self_attn=read, cross_attn=read, ffn=same, norm1=same, norm2=same, norm3=same)
     >>> x, memory = torch.tensor([[[1.0], [3.0]]]), torch.tensor([[[10.0]]])
     >>> decoder_layer(x, memory, parts, None, None, True).flatten().tolist()  # +2, +10, doubled
     [26.0, 30.0]
     """
-    if pre_norm:
-        normed = parts.norm1(x)
-        x = x + parts.self_attn(normed, normed, normed, tgt_mask)
-        x = x + parts.cross_attn(parts.norm2(x), memory, memory, mem_mask)
-        return x + parts.ffn(parts.norm3(x))
-    x = parts.norm1(x + parts.self_attn(x, x, x, tgt_mask))
-    x = parts.norm2(x + parts.cross_attn(x, memory, memory, mem_mask))
-    return parts.norm3(x + parts.ffn(x))
+    check_flag("pre_norm", pre_norm)
+    check_tensor("x", x, dims=("batch", "target", "d_model"))
+    check_tensor("memory", memory, dims=("batch", "source", "d_model"))
+    for name in ("self_attn", "cross_attn", "ffn", "norm1", "norm2", "norm3"):
+        check_callable(f"parts.{name}", getattr(parts, name, None), "see Parts")
+    mode = "pre" if pre_norm else "post"
+    x = residual_block(x, lambda y: parts.self_attn(y, y, y, tgt_mask), parts.norm1, mode)
+    x = residual_block(x, lambda y: parts.cross_attn(y, memory, memory, mem_mask), parts.norm2, mode)
+    return residual_block(x, parts.ffn, parts.norm3, mode)

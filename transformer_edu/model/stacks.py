@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..cache import KeyValueCache
-from ..errors import check_count, check_share
+from ..errors import check_callable, check_count, check_flag, check_list, check_module, check_share
 
 __all__ = ["Decoder", "Embedding", "Encoder", "Transformer", "build_stack", "run_stack"]
 
@@ -27,6 +27,10 @@ def build_stack(make_layer: Callable[[], nn.Module], n: int) -> nn.Sequential:
     (3, 12)
     """
     check_count("n", n)
+    if isinstance(make_layer, nn.Module) or not callable(make_layer):
+        raise TypeError(
+            f"make_layer must be a function that makes a new layer at each call, got {type(make_layer).__name__}"
+        )
     return nn.Sequential(*_different(make_layer() for _ in range(n)))
 
 
@@ -44,21 +48,35 @@ def run_stack(
     >>> run_stack(torch.tensor(2.0), [add_one, add_one], None, half, pre_norm=True).item()
     2.0
     """
+    check_list("layers", layers, of="layers")
+    check_flag("pre_norm", pre_norm)
+    if pre_norm:
+        check_callable("final_norm", final_norm, "final_norm(x)")
     for layer in layers:
+        check_callable("each layer", layer, "layer(x, mask)")
         x = layer(x, mask)
     return final_norm(x) if pre_norm else x
 
 
 def _different(layers: Iterable[nn.Module]) -> list[nn.Module]:
+    check_list("layers", layers, of="layers")
     layers = list(layers)
     if not layers:
         raise ValueError("layers must hold at least one layer, got none")
+    for i, layer in enumerate(layers):
+        check_module(f"layers[{i}]", layer)
     if len({id(layer) for layer in layers}) < len(layers):
         raise ValueError(
             "layers must be different modules, got one of them twice: they would share their weights. "
             "Make each by a call of its own, and not as [layer] * n"
         )
     return layers
+
+
+def _check_given(**parts: nn.Module | None) -> None:
+    for name, part in parts.items():
+        if part is not None:
+            check_callable(name, part, f"{name}(x)")
 
 
 class Encoder(nn.Module):
@@ -72,6 +90,7 @@ class Encoder(nn.Module):
     def __init__(self, layers: Iterable[nn.Module], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(_different(layers))
+        _check_given(final_norm=final_norm)
         self.final_norm = final_norm
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, cache: KeyValueCache | None = None) -> Tensor:
@@ -89,6 +108,7 @@ class Decoder(nn.Module):
     def __init__(self, layers: Iterable[nn.Module], *, final_norm: nn.Module | None = None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(_different(layers))
+        _check_given(final_norm=final_norm)
         self.final_norm = final_norm
 
     def forward(
@@ -117,6 +137,8 @@ class Embedding(nn.Module):
 
     def __init__(self, *, tokens: nn.Module, positions: nn.Module | None = None, dropout: float = 0.0) -> None:
         super().__init__()
+        check_callable("tokens", tokens, "tokens(ids)")
+        _check_given(positions=positions)
         check_share("dropout", dropout, of="the entries")
         self.tokens, self.positions, self.dropout = tokens, positions, dropout
 
@@ -151,6 +173,9 @@ class Transformer(nn.Module):
         output: nn.Module | None = None,
     ) -> None:
         super().__init__()
+        check_callable("encoder", encoder, "encoder(x, mask)")
+        check_callable("decoder", decoder, "decoder(x, memory, mask, memory_mask)")
+        _check_given(source_embedding=source_embedding, target_embedding=target_embedding, output=output)
         self.source_embedding, self.target_embedding = source_embedding, target_embedding
         self.encoder, self.decoder, self.output = encoder, decoder, output
 
