@@ -421,7 +421,6 @@ def whole_attention():
         (lambda: DecoderLayer(**PARTS, cross_attention=None, norms=norms(3)), TypeError, "cross_attention must be"),
         (lambda: bare(pre_norm="post"), TypeError, "pre_norm must be True or False, got str ('post')"),
         (lambda: bare(parts=SimpleNamespace(self_attn=attention())), TypeError, "parts.cross_attn must be a function"),
-        (lambda: bare(parts=whole_attention()), TypeError, "only the output is added"),
         (lambda: bare(x=X[0]), ValueError, "x must have 3 axes"),
         (lambda: bare(memory=None), TypeError, "memory must be a torch.Tensor"),
         (lambda: run_stack(X, LAYERS, None, LayerNorm, True), TypeError, "final_norm must be a function"),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..cache import KeyValueCache
 from ..errors import check_callable, check_flag, check_list, check_tensor
-from ..norms import Residual, residual_block
+from ..norms import Residual
 
 __all__ = ["DecoderLayer", "EncoderLayer", "decoder_layer"]
 
@@ -183,7 +183,7 @@ def decoder_layer(
 
     >>> import torch
     >>> from types import SimpleNamespace
-    >>> def read(query, key, value, mask): return value.mean(1, keepdim=True).expand_as(query)
+    >>> def read(query, key, value, mask): return value.mean(1, keepdim=True)
     >>> def same(x): return x
     >>> parts = SimpleNamespace(self_attn=read, cross_attn=read, ffn=same, norm1=same, norm2=same, norm3=same)
     >>> x, memory = torch.tensor([[[1.0], [3.0]]]), torch.tensor([[[10.0]]])
@@ -195,7 +195,11 @@ def decoder_layer(
     check_tensor("memory", memory, dims=("batch", "source", "d_model"))
     for name in ("self_attn", "cross_attn", "ffn", "norm1", "norm2", "norm3"):
         check_callable(f"parts.{name}", getattr(parts, name, None), "see Parts")
-    mode = "pre" if pre_norm else "post"
-    x = residual_block(x, lambda y: parts.self_attn(y, y, y, tgt_mask), parts.norm1, mode)
-    x = residual_block(x, lambda y: parts.cross_attn(y, memory, memory, mem_mask), parts.norm2, mode)
-    return residual_block(x, parts.ffn, parts.norm3, mode)
+    if pre_norm:
+        normed = parts.norm1(x)
+        x = x + parts.self_attn(normed, normed, normed, tgt_mask)
+        x = x + parts.cross_attn(parts.norm2(x), memory, memory, mem_mask)
+        return x + parts.ffn(parts.norm3(x))
+    x = parts.norm1(x + parts.self_attn(x, x, x, tgt_mask))
+    x = parts.norm2(x + parts.cross_attn(x, memory, memory, mem_mask))
+    return parts.norm3(x + parts.ffn(x))
