@@ -298,6 +298,8 @@ def test_an_error_whose_text_raises_is_an_error():
         (lambda n: right(n) & right(n + 1), "laid over each other from the right"),
         (lambda n: torch.ones(n, n + 1) @ torch.ones(n, n), "the last axis of a must be as long as the second last"),
         (lambda n: torch.ones(n, 2 * n).T.view(-1), "reshape copies them"),
+        (lambda n: torch.cat([torch.ones(n, n), torch.ones(n, 1)]), "axis 0 if none is named"),
+        (lambda n: torch.cat([torch.ones(n, n), torch.ones(n)], 1), "[:, None] gives a vector a second one"),
     ],
 )
 def test_frequent_crashes_are_explained(answer, said):

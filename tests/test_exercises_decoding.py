@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from transformer_edu.attention import scaled_dot_product_attention as course
 from transformer_edu.exercises import load
 from transformer_edu.exercises.decoding import EXERCISES
 from transformer_edu.exercises.decoding_parts import LONGEST, Script, table
@@ -389,3 +390,182 @@ def chances(softmax=lambda x: x.softmax(-1), zero=None, p_of=lambda p: p, least=
 def test_slips_of_the_three_filters_together_are_named(name, answer):
     assert verdict("next_probabilities", chances()).status == "correct"
     assert mistake("next_probabilities", answer) == name
+
+
+def decode(pick=lambda logits: logits[:, -1].argmax(-1), ended=lambda ended, new, stop, pad: ended | (new == stop)):
+    """Greedy decoding, with the choice of a token or the memory of the rows' ends changed."""
+
+    def answer(step, prompt, stop, pad, most):
+        ids, over = prompt, torch.zeros(len(prompt), dtype=torch.bool)
+        for _ in range(most):
+            new = pick(step(ids)).masked_fill(over, pad)
+            over, ids = ended(over, new, stop, pad), torch.cat([ids, new[:, None]], 1)
+            if over.all():
+                break
+        return ids[:, prompt.shape[1] :]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("end_forgotten", decode(ended=lambda ended, new, stop, pad: new == stop)),
+        ("pad_ends_row", decode(ended=lambda ended, new, stop, pad: ended | (new == stop) | (new == pad))),
+        ("argmax_over_positions", decode(pick=lambda logits: logits.argmax(1)[:, -1])),
+    ],
+)
+def test_slips_of_the_greedy_loop_are_named(name, answer):
+    assert verdict("greedy_decode", decode()).status == "correct"
+    assert mistake("greedy_decode", answer) == name
+
+
+def test_what_is_wrong_only_for_a_stop_in_the_prompt_is_said_of_the_prompt():
+    def cut_from_the_prompt_on(step, prompt, stop, pad, most):
+        ids = torch.cat([prompt, decode()(step, prompt, stop, pad, most)], 1)
+        behind = (ids == stop).cumsum(1) - (ids == stop).long() > 0
+        return ids.masked_fill(behind, pad)[:, prompt.shape[1] :]
+
+    found = verdict("greedy_decode", cut_from_the_prompt_on)
+    assert found.mistake == "stop_in_prompt_counts" and "right up to its stop" not in found.message
+
+
+def test_a_prompt_that_is_changed_is_named_as_such():
+    def writing(step, prompt, stop, pad, most):
+        new = decode()(step, prompt, stop, pad, most)
+        prompt += 1
+        return new
+
+    assert mistake("greedy_decode", writing) == "changes_input"
+
+
+def search(add=lambda score, x, n, alpha: score + x, look=2, final=lambda score, n, alpha: score / n**alpha, **how):
+    """Beam search, with one step of it changed; `look` says how many continuations use up the places of the beam."""
+    rows, over, best = how.get("rows", lambda x: x), how.get("over", lambda *_: False), how.get("best", max)
+    stop_of, first = how.get("stop_of", lambda tokens: tokens), how.get("first", 0.0)
+
+    def answer(step, start, stop, beam, most, alpha=0.0):
+        live, ended = [([], first)], []
+        for n in range(1, most + 1):
+            found = rows(step(torch.tensor([[start, *tokens] for tokens, _ in live]))).tolist()
+            new = [
+                ([*t, w], add(s, x, n, alpha))
+                for (t, s), row in zip(live, found, strict=True)
+                for w, x in enumerate(row)
+            ]
+            new = sorted(new, key=lambda c: -c[1])[: look * beam]
+            ended += [c for c in new if c[0][-1] == stop]
+            live = [c for c in new if c[0][-1] != stop][:beam]
+            if not live or over(ended, beam):
+                break
+        tokens, score = best(ended + live, key=lambda c: final(c[1], len(c[0]), alpha))
+        return stop_of(tokens), final(score, len(tokens), alpha)
+
+    return answer
+
+
+@pytest.mark.parametrize("look", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("prefix_score_lost", {"add": lambda score, x, n, alpha: x}),
+        ("probabilities_added", {"add": lambda score, x, n, alpha: score + math.exp(x)}),
+        ("probabilities_multiplied", {"add": lambda score, x, n, alpha: score * math.exp(x), "first": 1.0}),
+        (
+            "divided_on_the_way",
+            {"add": lambda score, x, n, alpha: (score + x) / n**alpha, "final": lambda score, n, alpha: score},
+        ),
+        ("score_nan", {"rows": torch.log}),
+        ("worst_returned", {"best": min}),
+        ("first_end_wins", {"over": lambda ended, beam: ended}),
+        ("stops_at_beam_ends", {"over": lambda ended, beam: len(ended) >= beam}),
+    ],
+)
+def test_slips_of_a_beam_search_are_named_whatever_uses_up_its_places(name, changed, look):
+    assert verdict("beam_search", search(look=look)).status == "correct"
+    assert mistake("beam_search", search(look=look, **changed)) == name
+
+
+def test_what_a_beam_adds_behind_a_stop_is_named_though_it_is_cut_off():
+    def goes_on(step, start, stop, beam, most, alpha=0.0):
+        live = [([], 0.0)]
+        for _ in range(most):
+            rows = step(torch.tensor([[start, *tokens] for tokens, _ in live])).tolist()
+            new = [([*t, w], s + x) for (t, s), row in zip(live, rows, strict=True) for w, x in enumerate(row)]
+            live = sorted(new, key=lambda c: -c[1])[:beam]
+        tokens, score = live[0]
+        tokens = tokens[: tokens.index(stop) + 1] if stop in tokens else tokens
+        return tokens, score / len(tokens) ** alpha
+
+    assert mistake("beam_search", goes_on) == "continues_after_stop"
+
+
+def test_a_beam_that_is_twice_as_wide_does_not_grow():
+    found = verdict(
+        "beam_search", lambda step, a, b, beam, most, alpha=0.0: search()(step, a, b, 2 * beam, most, alpha)
+    )
+    assert found.mistake == "not_pruned" and "grows" not in found.message
+
+
+def step_with(join=lambda a, b: torch.cat([a, b], 2), past_of=lambda cache: cache[0].shape[2], **how):
+    """One step with a cache, with one part of it changed."""
+    kept = how.get("kept", lambda key, value, new_key, new_value: (key, value))
+    to_weights = how.get("to_weights", lambda scores, mask: scores.masked_fill(~mask, -INF).softmax(-1))
+    attends = how.get(
+        "attends", lambda query, key, value, mask: to_weights(query @ key.mT / query.shape[-1] ** 0.5, mask) @ value
+    )
+
+    def answer(query, key, value, cache, rotate):
+        past = 0 if cache is None else past_of(cache)
+        positions = torch.arange(past, past + query.shape[2])
+        query, key = rotate(query, positions), rotate(key, positions)
+        new_key, new_value = key, value
+        if cache is not None:
+            key, value = join(cache[0], key), join(cache[1], value)
+        n, total = query.shape[2], key.shape[2]
+        output = attends(query, key, value, torch.ones(n, total, dtype=torch.bool).tril(total - n))
+        return output, kept(key, value, new_key, new_value)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("only_last_stored", {"kept": lambda key, value, new_key, new_value: (new_key, new_value)}),
+        ("another_size_for_past", {"past_of": lambda cache: len(cache[0])}),
+        ("joined_along_heads", {"join": lambda a, b: torch.cat([a, b], 1), "attends": lambda *a: course(*a)[0]}),
+        ("weights_too", {"attends": lambda *a: course(*a)}),
+        ("mask_inverted", {"to_weights": lambda scores, mask: scores.masked_fill(mask, -INF).softmax(-1)}),
+        ("masked_after_softmax", {"to_weights": lambda scores, mask: scores.softmax(-1) * mask}),
+        ("mask_multiplied", {"to_weights": lambda scores, mask: (scores * mask).softmax(-1)}),
+    ],
+)
+def test_slips_of_a_step_with_a_cache_are_named(name, changed):
+    assert verdict("attend_step", step_with()).status == "correct"
+    assert mistake("attend_step", step_with(**changed)) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "answer"),
+    [
+        ("inverse", "You write to the places parents", lambda cache, p: [written(p, *layer) for layer in cache]),
+        ("generator_returned", "a list of pairs", lambda cache, p: ((key[p], value[p]) for key, value in cache)),
+        ("layers_picked", "rows of each key and value", lambda cache, p: [cache[i] for i in p.tolist()]),
+        ("wrong_axis", "axis 0", lambda cache, p: [(key[..., p], value[..., p]) for key, value in cache]),
+        ("rows_not_joined", "one tensor", lambda cache, p: [([x[i] for i in p], [y[i] for i in p]) for x, y in cache]),
+        ("more_results", "nothing more", lambda cache, p: ([(key[p], value[p]) for key, value in cache], p)),
+        (None, "(2, 6, 3, 2)", lambda cache, p: [(torch.cat(list(x[p])), torch.cat(list(y[p]))) for x, y in cache]),
+    ],
+)
+def test_slips_of_a_cache_that_is_reordered_are_named(name, said, answer):
+    found = verdict("reorder_cache", answer)
+    assert found.mistake == name and said in found.message
+    assert "Only where" not in found.message and "2 values" not in found.message
+
+
+def written(parents, *tensors):
+    new = tuple(torch.zeros_like(x) for x in tensors)
+    for old, place in zip(tensors, new, strict=True):
+        place[parents] = old
+    return new

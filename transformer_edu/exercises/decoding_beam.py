@@ -9,7 +9,7 @@ import torch
 
 from .. import decoding
 from .decoding_parts import LONGEST, Table, one, plain, table
-from .exercise import Exercise, Probe, Result, Symptom
+from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .outcome import same_outcome, same_value
 from .symptoms import MORE_RESULTS, NOTHING, Seen
 
@@ -26,6 +26,7 @@ class Candidate:
     ended: bool = False
 
 
+WITH_LIVE = "_with_live"  # those that live when the search stops compete with those that have ended
 WIDE_POOLS = ("not_pruned", "beam_each")
 
 
@@ -43,7 +44,7 @@ def _rows(step: Table, live: list[Candidate], start: int, feeds: str) -> list[li
     return step(torch.tensor(ids)).tolist()
 
 
-def _added(before: float, x: float, n: int, adds: str) -> float:
+def _added(before: float, x: float, n: int, adds: str, alpha: float) -> float:
     """The score of n tokens: `before` without the last one, whose log-probability is x."""
     return {
         "logs": lambda: before + x,
@@ -53,6 +54,8 @@ def _added(before: float, x: float, n: int, adds: str) -> float:
         "halved": lambda: x if n == 1 else (before + x) / 2,
         "mean": lambda: (before * (n - 1) + x) / n,
         "divided_each_time": lambda: (before + x) / n,
+        "quotient": lambda: (before + x) / n**alpha,
+        "product": lambda: math.exp(x) * (before if n > 1 else 1),
         "first_missing": lambda: before + x if n > 1 else 1e-6 * x,
         "twice": lambda: 2 * before + x,
         "smallest": lambda: min(before, x),
@@ -61,12 +64,12 @@ def _added(before: float, x: float, n: int, adds: str) -> float:
 
 
 def _children(
-    live: list[Candidate], rows: list[list[float]], n: int, beam: int, adds: str, pool: str
+    live: list[Candidate], rows: list[list[float]], n: int, beam: int, adds: str, pool: str, alpha: float
 ) -> list[Candidate]:
     """The continuations that compete, the best first."""
     found: list[Candidate] = []
     for i, (c, row) in enumerate(zip(live, rows, strict=True)):
-        new = [Candidate((*c.tokens, w), _added(c.score, x, n, adds), x, i) for w, x in enumerate(row)]
+        new = [Candidate((*c.tokens, w), _added(c.score, x, n, adds, alpha), x, i) for w, x in enumerate(row)]
         new.sort(key=lambda child: -child.score)
         kept = {
             "all": len(new),
@@ -118,7 +121,7 @@ def _is_over(top_ended: bool, live: list[float], ended: list[float], beam: int, 
             "beam_ended": lambda: len(ended) >= beam,
             "beaten": lambda: bool(ended) and max(ended) >= max(live),
             "after_one": lambda: True,
-        }[stops]()
+        }[stops.removesuffix(WITH_LIVE)]()
     )
 
 
@@ -150,14 +153,17 @@ def search_wrongly(
     """Beam search with any of the ways to go wrong; without a switch it is right."""
     beam = {"beam": beam, "one": 1, "one_more": beam + 1, "double": 2 * beam, "one_less": max(beam - 1, 1)}[width]
     most = {"max_length": 0, "one_less": -1, "one_more": 1, "none": 2 * LONGEST}[limit] + max_length
-    looked_at = {"double": 2 * beam, "beam": beam}  # either is right: an ended hypothesis may use up a place or not
+    looked_at = {
+        "double": 2 * beam,
+        "beam": beam,
+    }  # either is right: a hypothesis that ends uses up a place or does not
     live, ended = [Candidate()] * (beam if first == "copies" else 1), []
 
     def scored(c: Candidate) -> float:
         return c.score / _divisor(len(c.tokens), c.ended, max_length, alpha, norm)
 
     for n in range(1, most + 1):
-        candidates = _children(live, _rows(step, live, start, feeds), n, beam, adds, pool)
+        candidates = _children(live, _rows(step, live, start, feeds), n, beam, adds, pool, alpha)
         candidates = candidates[::-1] if order == "worst" else candidates
         before, live, here = live, [], []
         wide = pool in WIDE_POOLS and n <= max_length  # beyond it there would be too many
@@ -167,21 +173,27 @@ def search_wrongly(
                 c.tokens = (*before[i].tokens, c.tokens[-1])
             c.ended = c.tokens[-1] == stop
             is_over = n == most or (c.ended and ends != "extended")
+            if pick == "worst_of_beam" and not c.ended and sum(not x.ended for x in here) == beam:
+                continue
             if is_over and (c.ended or cut != "dropped") and not (c.ended and ends == "never"):
                 here.append(c)
             if not is_over or (c.ended and ends == "both" and n < most):
                 live += [c] if wide or len(live) < beam else []
         ended = here if ends == "lost" else ended + here
         if _is_over(candidates[0].ended, list(map(scored, live)), list(map(scored, ended)), beam, stops):
+            ended += live if stops.endswith(WITH_LIVE) else []
             break
     if cut == "if_none_ended" and any(c.ended for c in ended):
         ended = [c for c in ended if c.ended]
     chosen = {
         "best": lambda: max(ended, key=scored),
         "worst": lambda: min(ended, key=scored),
+        "worst_of_beam": lambda: min(ended, key=scored),
         "by_sum": lambda: max(ended, key=lambda c: c.score),
         "last": lambda: ended[-1],
     }[pick]()
+    if result == "cut_at_stop" and stop in chosen.tokens:
+        chosen.tokens = chosen.tokens[: chosen.tokens.index(stop) + 1]
     return _answer(chosen, _scored(chosen, scored(chosen), score), ended, start, stop, max_length, result)
 
 
@@ -204,6 +216,7 @@ def _answer(
     tokens = list(c.tokens)
     return {
         "right": lambda: (tokens, score),
+        "cut_at_stop": lambda: (tokens, score),
         "with_start": lambda: ([start, *tokens], score),
         "without_stop": lambda: (tokens[:-1] if tokens[-1] == stop else tokens, score),
         "without_last": lambda: (tokens[:-1], score),
@@ -229,10 +242,10 @@ ALL = "The best is chosen at the end from all that have ended and from those tha
 RETURNS = "Return (tokens without the start, with the stop; score)."
 POOL = "All continuations of all hypotheses compete for the `beam` places."
 GREEDY = (
-    "Your result is that of a single hypothesis. Does the search start with `beam` equal ones? Equal hypotheses have"
-    " equal continuations, and so the same tokens take every place: start with one, or give the others the score -inf."
-    " Or has the width no effect, or does every hypothesis get the log-probabilities of the first? Keep the `beam` best"
-    " of all continuations."
+    "Your result is that of a single hypothesis, as if beam were 1. Has the width an effect? If so, does the search"
+    " start with `beam` equal hypotheses? They have equal continuations, and so the same tokens take every place: start"
+    " with one, or give the others the score -inf. Or does every hypothesis get the log-probabilities of the first?"
+    " Keep the `beam` best of all continuations."
 )
 
 EVERY = (
@@ -254,16 +267,14 @@ EVERY = (
     *one(
         "pool",
         "not_pruned",
-        "More than `beam` hypotheses live on: the search looks at paths that a beam of this width has dropped, and its"
-        f" work grows with every step. {POOL}",
+        f"More than `beam` hypotheses live on: the search looks at paths that a beam of this width has dropped. {POOL}",
         "not_pruned",
         "beam_each",
     ),
     *one(
         "width",
         "not_pruned",
-        "More than `beam` hypotheses live on: the search looks at paths that a beam of this width has dropped, and its"
-        f" work grows with every step. {POOL}",
+        f"More than `beam` hypotheses live on: the search looks at paths that a beam of this width has dropped. {POOL}",
         "one_more",
         "double",
     ),
@@ -309,6 +320,20 @@ EVERY = (
         " sum, and divide by n ** alpha only to compare and to return.",
         "halved",
         "divided_each_time",
+        "quotient",
+    ),
+    Mistake(
+        "divided_on_the_way",
+        "The sum is divided by n ** alpha in every step, and the quotient goes on growing: what comes first is divided"
+        " again and again. Keep the sum, and divide by n ** alpha only to compare and to return.",
+        switches={"adds": "quotient", "norm": "none"},
+    ),
+    *one(
+        "adds",
+        "probabilities_multiplied",
+        "You multiply probabilities, and your score is such a product (which becomes 0 for a long hypothesis): the"
+        " score is the sum of the log-probabilities, divided by n ** alpha.",
+        "product",
     ),
     *one(
         "adds",
@@ -342,6 +367,12 @@ EVERY = (
         f"Hypotheses go on after the stop like all others. {ENDS}",
         "extended",
     ),
+    Mistake(
+        "continues_after_stop",
+        "Hypotheses go on after the stop like all others, and what comes behind it counts in their sums, although you"
+        f" cut it off in the end. {ENDS}",
+        switches={"ends": "extended", "result": "cut_at_stop"},
+    ),
     *one(
         "ends",
         "continues_after_stop",
@@ -367,6 +398,7 @@ EVERY = (
         "You return what ends first, or as soon as something ends. Others may still become better, above all where the"
         f" score is divided by their length. {ALL}",
         "first_end",
+        f"first_end{WITH_LIVE}",
     ),
     *one(
         "stops",
@@ -374,12 +406,14 @@ EVERY = (
         "You return as soon as the best continuation of a step is one that ends. With a score that is divided by the"
         f" length, a longer one may still become better. {ALL}",
         "top_end",
+        f"top_end{WITH_LIVE}",
     ),
     *one(
         "stops",
         "stops_at_beam_ends",
         f"You return as soon as `beam` hypotheses have ended. Others may still become better. {ALL}",
         "beam_ended",
+        f"beam_ended{WITH_LIVE}",
     ),
     *one(
         "stops",
@@ -507,7 +541,13 @@ EVERY = (
         " alike.",
         "only_cut",
     ),
-    *one("pick", "worst_returned", "Of the hypotheses at the end the worst is returned.", "worst"),
+    *one(
+        "pick",
+        "worst_returned",
+        f"Of the hypotheses at the end the worst is returned: {NEGATIVE}, and the best is the largest.",
+        "worst",
+        "worst_of_beam",
+    ),
     *one(
         "pick",
         "chosen_by_sum",
@@ -592,18 +632,7 @@ FREQUENT = {  # what may come together with another mistake
     *("start_counted", "stop_not_counted", "always_mean", "other_penalty", "start_in_result", "stop_missing"),
     *("probability_returned", "negative_score", "score_not_divided", "no_score", "exchanged", "probabilities_added"),
 }
-NARROW = {  # what does something else where an ended hypothesis uses up a place
-    *("first_end_wins", "best_end_wins", "stops_at_beam_ends", "stops_when_ahead", "ended_forgotten"),
-    *("ended_never_kept", "cut_ones_ignored", "cut_only_if_none_ended", "parents_mixed_up"),
-}
-BEAM_MISTAKES = (
-    *(dataclasses.replace(mistake, alone=mistake.name not in FREQUENT) for mistake in EVERY),
-    *(
-        dataclasses.replace(mistake, alone=True, switches={**mistake.switches, "look": "beam"})
-        for mistake in EVERY
-        if mistake.name in NARROW
-    ),
-)
+BEAM_MISTAKES = tuple(dataclasses.replace(mistake, alone=mistake.name not in FREQUENT) for mistake in EVERY)
 
 
 # ---------------------------------------------------------------- what does not matter in a result
@@ -652,6 +681,11 @@ def _right_but(seen: Seen, wrong: object) -> bool:
     return all(right for w, right in found if not w) and not all(right for w, right in found if w)
 
 
+def _nan_scores(seen: Seen) -> bool:
+    found = _answers(seen)
+    return found is not None and all(math.isnan(mine[1]) for _, _, mine in found)
+
+
 def _tokens_right(seen: Seen) -> bool:
     found = _answers(seen)
     return found is not None and all(right[0] == mine[0] for _, right, mine in found)
@@ -679,6 +713,12 @@ SYMPTOMS = (
     MORE_RESULTS,
     NOTHING,
     Symptom(
+        "score_nan",
+        f"Your score is nan. Do you take the logarithm of what step gives? These are log-probabilities already:"
+        f" {NEGATIVE}, and have no logarithm.",
+        _nan_scores,
+    ),
+    Symptom(
         "products_underflow",
         "Short hypotheses are right; where the sum of log-probabilities reaches about -780 they are not. A product of"
         " probabilities is 0 there, as exp(-780) is. Add log-probabilities (and begin with -inf, not with some -100,"
@@ -701,9 +741,8 @@ SYMPTOMS = (
     ),
     Symptom(
         "cut_ones_wrong",
-        "Where the best hypothesis ends with the stop all is right; where it is one that max_length cuts off,"
-        " it is not."
-        f" {ALL}",
+        "In the cases tried here all is right where the best hypothesis ends with the stop, and not where it is one"
+        f" that max_length cuts off. {ALL}",
         lambda seen: _right_but(seen, lambda probe, right: right.value[0][-1] != probe.make()[2]),
     ),
     Symptom(
@@ -813,5 +852,6 @@ BEAM_SEARCH = Exercise(
     mistakes=BEAM_MISTAKES,
     compound=search_wrongly,
     symptoms=SYMPTOMS,
+    free=({"look": "beam"},),
     at_once=2,
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
 from .. import decoding
+from ..attention import scaled_dot_product_attention
 from ..relative import rope
 from .decoding_parts import one
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
@@ -43,6 +44,7 @@ def cached_mask_wrongly(
         "all_true": lambda: full,
         "all_false": lambda: ~full,
         "inverted": lambda: ~full.tril(past),
+        "inverted_top_left": lambda: ~full.tril(),
         "flipped": lambda: full.triu(past),
         "flipped_top_left": lambda: full.triu(),
         "past_hidden": lambda: full.tril(past).triu(past) | torch.cat([~full[:, n_new:], square], 1),
@@ -134,6 +136,12 @@ CACHED_MASK_MISTAKES = (
     *_pattern("nothing_allowed", f"Every entry is False: nothing may be seen. {LAST}", "all_false", alone=True),
     *_pattern("inverted", INVERTED, "inverted"),
     *_pattern(
+        "inverted_top_left",
+        "Your mask is the wrong way round, since True means may look; and it starts top left, as if the queries were"
+        f" the first tokens. {LAST} {ALIGN}",
+        "inverted_top_left",
+    ),
+    *_pattern(
         "flipped", f"You allow the future and forbid the past: tril, not triu. {LAST}", "flipped", "flipped_top_left"
     ),
     *one(
@@ -162,12 +170,13 @@ CACHED_CAUSAL_MASK = Exercise(
         *KIND_SYMPTOMS,
         Symptom(
             "wrong_with_a_cache",
-            f"Without a cache (n_new = n_total) all is right; with one it is not. {LAST}",
+            f"In the cases tried here all is right without a cache (n_new = n_total), and not with one. {LAST}",
             lambda seen: _right_but(seen, lambda n_new, n_total: n_new < n_total),
         ),
         Symptom(
             "wrong_for_several",
-            f"One new token is right, several are not: query i sees one key more than query i - 1. {LAST}",
+            "In the cases tried here one new token is right, and several are not: query i sees one key more than query"
+            f" i - 1. {LAST}",
             lambda seen: _right_but(seen, lambda n_new, n_total: n_new > 1),
         ),
     ),
@@ -176,13 +185,21 @@ CACHED_CAUSAL_MASK = Exercise(
 
 
 # ---------------------------------------------------------------- attend_step
-def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: str) -> Tensor:
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: str, applies: str, by: str
+) -> Tensor:
+    if by == "course":
+        return scaled_dot_product_attention(query, key, value, mask)[0]
     n = {"right": query.shape[-1], "none": 1, "by_key": key.shape[2], "whole": query.shape[-1] ** 2}.get(
         scale, query.shape[-1]
     )
     scores = query @ key.mT / math.sqrt(n)
-    scores = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    return scores.softmax(-2 if scale == "over_queries" else -1) @ value
+    if applies == "times_scores" and mask is not None:
+        scores = scores * mask
+    elif applies != "after_softmax" and mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf if by == "hand_with_inf" else torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-2 if scale == "over_queries" else -1)
+    return (weights * mask if applies == "after_softmax" and mask is not None else weights) @ value
 
 
 def _step_mask(n_new: int, n_total: int, is_first: bool, mask: str) -> Tensor | None:
@@ -223,6 +240,9 @@ def _positions(past: int, pieces: int, n: int, positions: str) -> tuple[Tensor, 
         "reversed": (right.flip(0), right.flip(0)),
         "query_last": (zero * 0 + past + n - 1, right),
         "end_on": (right + n, right + n),
+        "batch": (zero + 2 * later, zero + 2 * later),  # the sizes of all probes
+        "heads": (zero + 3 * later, zero + 3 * later),
+        "columns": (zero + 4 * later, zero + 4 * later),
     }[positions]
 
 
@@ -242,9 +262,14 @@ def attend_wrongly(
     mask: str = "right",
     scale: str = "right",
     result: str = "right",
+    applies: str = "before",
+    counts: str = "calls",
+    by: str = "hand",
 ) -> object:
-    """One step with any of the ways to go wrong; without a switch it is right."""
+    """One step with any of the ways to go wrong; without a switch, or with the last two alone, it is right."""
     n, past, pieces = query.shape[2], cache.past if cache else 0, cache.pieces if cache else 0
+    if counts == "kept" and cache:
+        past = cache.key.shape[2]
     of_query, of_key = _positions(past, pieces, n, positions)
     new_key, new_value = key, value
     if rotates in ("both", "query", "values_too"):
@@ -260,17 +285,18 @@ def attend_wrongly(
     if stores == "values_for_keys" and cache:
         old[0] = cache.value
     join = {"old_new": lambda a, b: [a, b], "new_old": lambda a, b: [b, a]}[order]
-    key, value = (
-        torch.cat(join(old[0], key), axis),
-        torch.cat(join(old[1], new_value if rotates != "values_too" else value), axis),
-    )
+    value = new_value if rotates != "values_too" else value
+    if old[0].shape[2]:
+        key, value = torch.cat(join(old[0], key), axis), torch.cat(join(old[1], value), axis)
     if stores == "rotated_again":
         key = rotate(key, torch.arange(key.shape[2]))
     if stores == "past_again":
         key = rotate(key, of_key if key.shape[2] == n else torch.arange(past, past + key.shape[2]))
     if result == "queries_cached" and cache:
         query = torch.cat([cache.query, query], 2)
-    output = _attend(query, key, value, _step_mask(query.shape[2], key.shape[2], cache is None, mask), scale)
+    output = _attend(
+        query, key, value, _step_mask(query.shape[2], key.shape[2], cache is None, mask), scale, applies, by
+    )
     kept = Kept(key, value, past + n, pieces + 1, query)
     if stores == "raw":
         kept.key = torch.cat([old[0], new_key], axis)
@@ -348,6 +374,15 @@ ATTEND_MISTAKES = (
     *one("positions", "off_by_one", f"With a cache, the positions are off by one: too large. {POSITION}", "one_gap"),
     *one("positions", "off_by_one", f"With a cache, the positions are off by one: too small. {POSITION}", "one_back"),
     *one("positions", "off_by_one", f"The positions begin behind the new tokens and not at them. {POSITION}", "end_on"),
+    *one(
+        "positions",
+        "another_size_for_past",
+        "With a cache, the positions begin at the size of its batch, of its heads or of its last axis; len(key) is the"
+        f" batch. How many tokens it holds is key.shape[2]. {POSITION}",
+        "batch",
+        "heads",
+        "columns",
+    ),
     *one(
         "positions",
         "calls_counted",
@@ -444,6 +479,14 @@ ATTEND_MISTAKES = (
         1,
         3,
     ),
+    *(
+        Mistake(
+            "joined_along_heads",
+            "Old and new are joined along the wrong axis: the tokens are axis 2 of (batch, heads, tokens, d).",
+            switches={"axis": axis, "by": "course"},
+        )
+        for axis in (0, 1, 3)
+    ),
     *one(
         "mask",
         "no_mask",
@@ -470,6 +513,19 @@ ATTEND_MISTAKES = (
     *one("mask", "mask_past_on_the_right", f"In your mask the past comes behind the new tokens. {MASK}", "past_right"),
     *one("mask", "mask_inverted", f"The mask is the wrong way round: True means may attend. {MASK}", "inverted"),
     *one("mask", "mask_new_block_only", f"The mask has columns for the new tokens alone. {MASK}", "new_only"),
+    *one(
+        "applies",
+        "masked_after_softmax",
+        "The weights are masked after the softmax, so that those of a query no longer sum to 1: the scores become -inf"
+        " before it.",
+        "after_softmax",
+    ),
+    *one(
+        "applies",
+        "mask_multiplied",
+        "The scores are multiplied by the mask: a score of 0 still gets its share, exp(0) is 1. It must become -inf.",
+        "times_scores",
+    ),
     *one("scale", "wrong_scale", "The scores are not divided by the root of d.", "none", "by_key", "whole"),
     *one(
         "scale",
@@ -541,6 +597,15 @@ def _exchanged(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and value[0] is None and isinstance(value[1], Tensor)
 
 
+def _with_weights(sizes: list[int], value: object) -> bool:
+    """Whether the first call gave (output, weights) in the place of the output."""
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(x, Tensor) for x in value):
+        return False
+    output, weights = value
+    rows = torch.ones(output.shape[:-1])
+    return weights.shape == (*output.shape[:-1], sizes[0]) and torch.allclose(weights.sum(-1), rows, atol=1e-4)
+
+
 def turn(x: Tensor, positions: Tensor) -> Tensor:
     """The rotation that the reader is given: any positions that broadcast with the tokens."""
     return rope(x, torch.as_tensor(positions), base=100.0)
@@ -555,7 +620,8 @@ def _attend_probe(sizes: list[int], b: int, h: int, d: int) -> Probe:
     generator = torch.Generator().manual_seed(n + 10 * d)
     query, key, value = (torch.randn(b, h, n, d, generator=generator) for _ in range(3))
     says = f"{n} tokens in pieces of {sizes}; query, key, value ({b}, {h}, n, {d})"
-    return Probe(says, lambda: (query.clone(), key.clone(), value.clone(), list(sizes), turn))
+    blind = ("counts",) if len(sizes) == 1 else ()
+    return Probe(says, lambda: (query.clone(), key.clone(), value.clone(), list(sizes), turn), blind_to=blind)
 
 
 ATTEND_STEP = InPieces(
@@ -573,8 +639,15 @@ ATTEND_STEP = InPieces(
     ),
     mistakes=ATTEND_MISTAKES,
     compound=attend_wrongly,
+    free=({"counts": "kept"}, {"by": "hand_with_inf"}, {"counts": "kept", "by": "hand_with_inf"}),
     symptoms=(
         NOTHING,
+        Symptom(
+            "weights_too",
+            "Your output is a pair: scaled_dot_product_attention returns (output, weights), and the output is the"
+            " first.",
+            lambda seen: all(_with_weights(probe.make()[3], given.value) for probe, _, given in seen),
+        ),
         Symptom(
             "exchanged",
             "You return the cache first and then the output: (output, cache).",
@@ -582,23 +655,24 @@ ATTEND_STEP = InPieces(
         ),
         Symptom(
             "wrong_in_several_calls",
-            f"All tokens at once are right; in several calls they are not. {POSITION} {GROWS} {MASK}",
+            f"In the cases tried here all tokens at once are right, and not in several calls. {POSITION} {GROWS}"
+            f" {MASK}",
             lambda seen: _sizes_with(seen, lambda sizes: len(sizes) > 1),
         ),
         Symptom(
             "wrong_for_later_chunks",
-            "All is right as long as later calls bring one token each; several at once, with a cache, are not."
-            f" {POSITION} {MASK}",
+            "In the cases tried here all is right as long as later calls bring one token each, and not where they bring"
+            f" several. {POSITION} {MASK}",
             lambda seen: _sizes_with(seen, lambda sizes: max(sizes[1:], default=1) > 1),
         ),
         Symptom(
             "wrong_for_several_tokens",
-            f"One token in each call is right; several at once are not. {POSITION} {MASK}",
+            f"In the cases tried here one token in each call is right, and several at once are not. {POSITION} {MASK}",
             lambda seen: _sizes_with(seen, lambda sizes: max(sizes) > 1),
         ),
         Symptom(
             "wrong_from_the_third_call",
-            f"Two calls are right; from the third on it is not. {POSITION} {GROWS}",
+            f"In the cases tried here two calls are right, and not from the third on. {POSITION} {GROWS}",
             lambda seen: _sizes_with(seen, lambda sizes: len(sizes) > 2),
         ),
     ),
@@ -616,8 +690,8 @@ def _moved(x: Tensor, parents: Tensor, index: str, axis: int) -> Tensor:
         size = x.shape[axis]
         keep = torch.cat([parents[parents < size], torch.arange(len(parents), size)])[:size]
         return x.index_select(axis, keep)
-    if index in ("inverse", "in_place", "inverse_in_place"):
-        moved = x.clone()
+    if index in ("inverse", "inverse_into_zeros", "in_place", "inverse_in_place"):
+        moved = torch.zeros_like(x) if index == "inverse_into_zeros" else x.clone()
         if index == "in_place":
             for i, parent in enumerate(parents.tolist()):
                 moved[i] = moved[parent]
@@ -626,6 +700,10 @@ def _moved(x: Tensor, parents: Tensor, index: str, axis: int) -> Tensor:
         return moved
     if index == "heads":
         return x[:, parents]
+    if index == "tokens":
+        return x[:, :, parents]
+    if index == "columns":
+        return x[..., parents]
     places = {
         "parents": lambda: parents,
         "identity": lambda: torch.arange(len(x)),
@@ -662,6 +740,7 @@ def reorder_wrongly(
         "values_twice": lambda: [(a[1], a[1]) for a in moved],
         "exchanged": lambda: [a[::-1] for a in moved],
         "layers_reversed": lambda: moved[::-1],
+        "layers_by_parents": lambda: [moved[i] for i in parents.tolist()],
         "layers_too": lambda: [moved[i % len(moved)] for i in parents.tolist()][: len(moved)],
     }[which]()
     if result == "in_place":
@@ -676,6 +755,7 @@ def reorder_wrongly(
         "list": lambda: new,
         "first_layer": lambda: new[:1],
         "last_layer": lambda: new[-1],
+        "rows": lambda: [tuple(list(x) for x in layer) for layer in new],
         "flat": lambda: [x for layer in new for x in layer],
         "two_lists": lambda: ([layer[0] for layer in new], [layer[1] for layer in new]),
         "two_tensors": lambda: tuple(torch.stack([layer[i] for layer in new]) for i in (0, 1)),
@@ -706,6 +786,7 @@ REORDER_MISTAKES = (
         " two"
         f" beams that change places it is the same, otherwise not. {BEAMS}",
         "inverse",
+        "inverse_into_zeros",
     ),
     *one(
         "index",
@@ -733,6 +814,18 @@ REORDER_MISTAKES = (
     *one("axis", "head_axis", HEADS, 1),
     *one("index", "head_axis", HEADS, "heads"),
     *one("axis", "wrong_axis", f"You reorder the positions or the columns: the beams are axis 0. {BEAMS}", 2, 3),
+    *one(
+        "index",
+        "wrong_axis",
+        f"You reorder the positions or the columns: the beams are axis 0. {BEAMS}",
+        "tokens",
+        "columns",
+    ),
+    Mistake(
+        "layers_picked",
+        f"You pick layers by the parents: these are numbers of beams, rows of each key and value. {BEAMS}",
+        switches={"index": "identity", "which": "layers_by_parents"},
+    ),
     *one("which", "only_keys", "The keys are reordered, the values are not: both belong to the same past.", "keys"),
     *one("which", "only_values", "The values are reordered, the keys are not: both belong to the same past.", "values"),
     *one(
@@ -794,6 +887,12 @@ REORDER_MISTAKES = (
         "You return keys or values alone: return [(key, value), ...], one pair for each layer.",
         "keys",
     ),
+    *one(
+        "result",
+        "rows_not_joined",
+        "The beams of each key and value come as a list: key[parents] makes one tensor of them at once.",
+        "rows",
+    ),
     *one("result", "old_and_new", "You return the old layers and the new ones: return the new ones alone.", "twice"),
 )
 
@@ -809,15 +908,23 @@ def _cache_probe(parents: list[int], beams: int, heads: int, layers: int = 2, *,
     return Probe(f"parents {parents}, {layers} layers of keys and values {shape}", make)
 
 
-def _settled_cache(_: tuple, value: object) -> object:
-    """The keys of all layers and the values of all layers, each as one tensor, where the result is a list of pairs."""
+def _pairs(value: object) -> list[list[Tensor]] | None:
+    """The layers of a list of pairs of tensors, or of one tensor that holds them all; None where it is no such list."""
     layers = list(value) if isinstance(value, Tensor) and value.dim() == 6 else value
-    if not isinstance(layers, list) or not all(isinstance(x, (list, Tensor)) and len(x) == 2 for x in layers):
-        return value
-    pairs = [x for layer in layers for x in layer]
-    if not pairs or not all(isinstance(x, Tensor) and x.shape == pairs[0].shape and x.dim() == 4 for x in pairs):
-        return value
-    return [torch.stack([layer[i] for layer in layers]) for i in (0, 1)]
+    if not isinstance(layers, list) or not layers:
+        return None
+    pairs = [list(x) if isinstance(x, Tensor) and x.dim() == 5 else x for x in layers]
+    fits = all(isinstance(x, list) and len(x) == 2 and all(isinstance(y, Tensor) for y in x) for x in pairs)
+    return pairs if fits and len({x.shape for pair in pairs for x in pair}) == 1 else None
+
+
+def _settled_cache(_: tuple, value: object) -> object:
+    """The keys of all layers and the values of all layers, each as one tensor, and then what came beside the list."""
+    beside: list = []
+    if _pairs(value) is None and isinstance(value, list) and len(value) > 1 and isinstance(value[0], list):
+        value, *beside = value if _pairs(value[0]) else [value]
+    pairs = _pairs(value)
+    return value if pairs is None else [*(torch.stack([pair[i] for pair in pairs]) for i in (0, 1)), *beside]
 
 
 def _only_right_for(seen: Seen, fits: Callable[[list[int]], bool]) -> bool:
@@ -828,7 +935,12 @@ REORDER_CACHE = Exercise(
     name="decoding.reorder_cache",
     reference=lambda cache, parents: decoding.reorder_cache(cache, parents),
     results=tuple(
-        Result(f"{kind} of all layers", ("layer", "beam", "head", "token", "column")) for kind in ("keys", "values")
+        Result(
+            f"{kind} of all layers",
+            ("layer", "beam", "head", "token", "column"),
+            within="a list of pairs (key, value), one for each layer",
+        )
+        for kind in ("keys", "values")
     ),
     settled=_settled_cache,
     probes=(
@@ -845,13 +957,21 @@ REORDER_CACHE = Exercise(
         MORE_RESULTS,
         NOTHING,
         Symptom(
+            "generator_returned",
+            "You return a generator: round brackets around `... for ... in ...` make one, and zip and map are no lists"
+            " either. Square brackets make the list of pairs.",
+            lambda seen: all(isinstance(given.value, Iterator) for _, _, given in seen),
+        ),
+        Symptom(
             "copies_wrong",
-            "All is right where every beam has one child; where a beam has two, or none, it is not. " + BEAMS,
+            "In the cases tried here all is right where every beam has one child, and not where a beam has two, or"
+            " none. " + BEAMS,
             lambda seen: _only_right_for(seen, lambda parents: len(set(parents)) == len(parents)),
         ),
         Symptom(
             "order_wrong",
-            "Only where every beam keeps its place it is right. " + BEAMS,
+            "In the cases tried here it is right where every beam keeps its place, and not always where they change. "
+            + BEAMS,
             lambda seen: _only_right_for(seen, lambda parents: parents == list(range(len(parents)))),
         ),
     ),

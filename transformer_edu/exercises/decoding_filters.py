@@ -423,7 +423,8 @@ def _settled_ties(args: tuple, value: object) -> object:
 
 
 def _k(rows: list[list[float]], k: int, *, edge: bool = False) -> Probe:
-    return Probe(f"logits {rows}, k = {k}", lambda: (torch.tensor(rows), k), edge=edge)
+    blind = ("clip",) if k <= len(rows[0]) else ()
+    return Probe(f"logits {rows}, k = {k}", lambda: (torch.tensor(rows), k), edge=edge, blind_to=blind)
 
 
 def _wide(b: int, v: int, seed: int, shift: float = 0.0) -> Tensor:

@@ -9,7 +9,7 @@ from .. import decoding
 from .decoding_parts import Script, one, whole_numbers
 from .exercise import Exercise, Mistake, Probe, Result, Symptom
 from .outcome import same_outcome
-from .symptoms import KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen
+from .symptoms import CHANGES_INPUT, KIND_SYMPTOMS, MORE_RESULTS, ONLY_SHAPE, Seen
 
 Step = Script
 
@@ -64,6 +64,13 @@ def _picked(logits: Tensor, picks: str) -> Tensor:
         "one_more": lambda: logits.argmax(-1) + 1,
         "never_stop": lambda: logits.index_fill(-1, torch.tensor([2, 9]), -torch.inf).argmax(-1),
     }[picks]()
+
+
+def _next(logits: Tensor, length: int, reads: str, picks: str) -> Tensor:
+    """(batch,), the tokens that are picked from logits (batch, length, vocab_size)."""
+    if picks == "over_positions":
+        return logits.argmax(1)[:, -1]
+    return _picked(_read_off(logits, length, reads), picks)
 
 
 def _most(prompt: Tensor, max_length: int, limit: str) -> int:
@@ -122,6 +129,7 @@ def greedy_wrongly(
     reads: str = "last",
     picks: str = "largest",
     in_prompt: str = "ignored",
+    memory: str = "stops",
     keeps: str = "stop",
     result: str = "new",
 ) -> object:
@@ -133,9 +141,9 @@ def greedy_wrongly(
     for _ in range(_most(prompt, max_length, limit)):
         if in_prompt.endswith("counts") and ended.all():
             break
-        tokens = _picked(_read_off(step(_fed(prompt, new, feeds)), prompt.shape[1], reads), picks)
+        tokens = _next(step(_fed(prompt, new, feeds)), prompt.shape[1], reads, picks)
         tokens = torch.where(ended, _tail(new, tokens, stop, pad, tail), tokens)
-        ended = ended | (tokens == stop)
+        ended = (tokens == stop) | (ended & (memory != "last_step")) | ((tokens == pad) & (memory == "pads"))
         if in_prompt == "counts_after":
             ended = ended | (prompt == stop).any(1)
         if keeps == "not_added" and _over([*new, tokens], ended, stop, ends):
@@ -221,6 +229,21 @@ GREEDY_MISTAKES = (
         f"One row decides when decoding ends, whatever the others do. {ALL}",
         "first_row",
         "last_row",
+    ),
+    *one(
+        "memory",
+        "end_forgotten",
+        "A row remembers its end for one step only, and then goes on: ended = ended | (new == stop_id), or |=, keeps"
+        f" what was known before. {STOP}",
+        "last_step",
+    ),
+    *one(
+        "memory",
+        "pad_ends_row",
+        "A row ends in yours when the model says pad. Only the stop ends it, and what the model says before stands as"
+        " it is.",
+        "pads",
+        edge=True,
     ),
     *one("ends", "most_rows_decide", f"You stop when more than half of the rows have ended. {ALL}", "most"),
     *one(
@@ -441,6 +464,12 @@ GREEDY_MISTAKES = (
     ),
     *one(
         "picks",
+        "argmax_over_positions",
+        "Your argmax runs over the positions, axis 1: take the last position first, logits[:, -1], then argmax(-1).",
+        "over_positions",
+    ),
+    *one(
+        "picks",
         "one_row_for_all",
         "Every row gets the token of one row: something is read off a single row, as with [0] or .item().",
         "first_row",
@@ -482,13 +511,18 @@ def _rows(seen: Seen, *, edges: bool = False) -> Rows | None:
     return found
 
 
+def _some_wrong(seen: Seen) -> bool:
+    """Whether an ordinary probe is wrong."""
+    return not all(same_outcome(e, g) for p, e, g in seen if not p.edge)
+
+
 def _stop_of(probe: Probe) -> int:
     return probe.make()[2]
 
 
 def _right_to_the_stop(seen: Seen) -> bool:
     """Every row is right up to its stop, or its last column, and something else follows somewhere."""
-    found = _rows(seen)
+    found = _rows(seen) if _some_wrong(seen) else None
     return found is not None and all(
         mine[: len(_cut(right, _stop_of(probe)))] == _cut(right, _stop_of(probe))
         for probe, rows, given in found
@@ -498,7 +532,7 @@ def _right_to_the_stop(seen: Seen) -> bool:
 
 def _cut_short(seen: Seen) -> bool:
     """Every row is the beginning of the right one."""
-    found = _rows(seen)
+    found = _rows(seen) if _some_wrong(seen) else None
     pairs = [pair for _, rows, given in found or [] for pair in zip(rows, given, strict=True)]
     return bool(pairs) and all(right[: len(mine)] == mine for right, mine in pairs)
 
@@ -517,6 +551,12 @@ def _right_only_where(seen: Seen, fits: object) -> bool:
     return all(r for f, r in right if f) and not any(r for f, r in right if not f)
 
 
+def _wrong_only_where(seen: Seen, fits: object) -> bool:
+    """Whether all is right but for some of the probes that fit, edge cases among them."""
+    wrong = [p for p, e, g in seen if not same_outcome(e, g)]
+    return bool(wrong) and all(map(fits, wrong))
+
+
 def _differ(probe: Probe) -> bool:
     """Whether the rows of a probe end in different steps."""
     step, _, stop, _, most = probe.make()
@@ -524,12 +564,22 @@ def _differ(probe: Probe) -> bool:
 
 
 SYMPTOMS = (
+    CHANGES_INPUT,
     MORE_RESULTS,
     *KIND_SYMPTOMS,
     ONLY_SHAPE,
     Symptom(
+        "stop_in_prompt_counts",
+        "In the cases tried here all is right but where a stop stands in the prompt: only one among the new tokens ends"
+        " a row.",
+        lambda seen: _wrong_only_where(seen, lambda probe: _stop_of(probe) in probe.make()[1]),
+    ),
+    Symptom(
         "long_prompts_wrong",
-        "With a prompt of one token all is right; with longer ones it is not. " + GROWS + " " + LAST,
+        "In the cases tried here all is right with a prompt of one token, and not with longer ones. "
+        + GROWS
+        + " "
+        + LAST,
         lambda seen: _right_only_where(seen, lambda probe: probe.make()[1].shape[1] == 1),
     ),
     Symptom(
@@ -542,12 +592,14 @@ SYMPTOMS = (
     ),
     Symptom(
         "ends_wrong",
-        f"Where all rows end in the same step all is right; where they end in different steps it is not. {STOP} {ALL}",
+        "In the cases tried here all is right where all rows end in the same step, and not where they end in different"
+        f" ones. {STOP} {ALL}",
         lambda seen: _right_only_where(seen, lambda probe: not _differ(probe)),
     ),
     Symptom(
         "rows_mixed",
-        "One row alone is right; with several rows it is not. Each row picks its own token, and ends by itself.",
+        "In the cases tried here one row alone is right, and several rows are not. Each row picks its own token, and"
+        " ends by itself.",
         lambda seen: _right_only_where(seen, lambda probe: len(probe.make()[1]) == 1),
     ),
     Symptom(
@@ -587,6 +639,7 @@ GREEDY_DECODE = Exercise(
         _given({(2,): "342753475"}, 5, edge=True),
         _given({(3, 2, 5): "657253475", (3, 4, 2): "426735364"}, 6, edge=True),
         _given({(4,): "567345865", (5,): "624345634"}, 1, edge=True),
+        _given({(4,): "506234586", (5,): "607823456"}, 6, edge=True),
     ),
     mistakes=GREEDY_MISTAKES,
     compound=greedy_wrongly,

@@ -53,8 +53,8 @@ class Exercise:
     at_once: how many mistakes with switches are tried together; those that show on edge probes only are not counted.
     settled: (arguments, result) -> the result with what does not matter in it as the reference has it; called on every
         result, whatever it is.
-    free: switches of `compound` with which it is right as well on every probe, and otherwise at most on edge probes
-        something else: what is left to the reader. Each mistake with switches is also tried beside one of them.
+    free: switches of `compound` with which it is right as well: what is left to the reader. Each mistake with switches
+        is also tried beside each of them.
     """
 
     name: str

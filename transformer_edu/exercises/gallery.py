@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .mistakes import Mistake
@@ -11,6 +12,8 @@ from .outcome import Outcome, Probe, said, same_outcome, same_value
 
 if TYPE_CHECKING:
     from .exercise import Exercise
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Gallery:
@@ -27,7 +30,8 @@ class Gallery:
         self.fitting: dict[tuple, bool] = {}
         self.compared: dict[tuple[int, int], bool] = {}
         self.right = [i for i in probes if i not in wrong]
-        self.partly: Sequence[Mistake] | None = None  # the first group that fits on all but edge probes
+        # What fits first on all but edge probes: mistakes, and what the reader may have chosen beside them.
+        self.partly: tuple[Sequence[Mistake], Mapping[str, object]] | None = None
         self.numbers = 0  # how many results can be told apart on the most telling probe
         if self.core and given[self.core[0]].error is None:
             theirs, mine = right[self.core[0]].value, given[self.core[0]].value
@@ -59,17 +63,18 @@ class Gallery:
     def exact(self) -> Sequence[Mistake] | None:
         """The first mistake, or pair or triple of mistakes, that does the same as the reader on every probe."""
         for group in self._groups():
-            if self._fits(group):
-                self.partly = self.partly or group
-                if any(self._same(group, self.edges, free) for free in self._freedoms(group)):
-                    wrong = self.exercise.runnable(*group)
-                    if _telling(self.exercise, wrong, self.given, range(len(self.given))):
-                        return group
+            for free in self._freedoms(group):
+                if self._fits(group, free):
+                    self.partly = self.partly or (group, free)
+                    if self._same(group, self.edges, free):
+                        wrong = self.exercise.runnable(*group, free=free)
+                        if _telling(self.exercise, wrong, self.given, range(len(self.given))):
+                            return group
         return None
 
     def _freedoms(self, group: Sequence[Mistake]) -> Iterator[Mapping[str, object]]:
-        """What else the reader may have chosen beside these mistakes: nothing, or one thing."""
-        yield {}
+        """What else the reader may have chosen beside these mistakes: nothing, or one of what is left to the reader."""
+        yield NOTHING
         taken = {key for m in group for key in m.switches}
         yield from (free for free in self.exercise.free if taken and taken.isdisjoint(free))
 
@@ -77,9 +82,10 @@ class Gallery:
         """Where `exact` finds nothing: what explains all but some edge cases, and the first of them that is wrong."""
         if self.partly is None or self.numbers_wrong < 2:
             return None
-        left = [i for i in sorted(self.edges) if not self._same(self.partly, [i])]
+        group, free = self.partly
+        left = [i for i in sorted(self.edges) if not self._same(group, [i], free)]
         wrong = next((self.exercise.probes[i] for i in left if i not in self.right), None)
-        return (self.partly, wrong) if left else None
+        return (group, wrong) if left else None
 
     def _groups(self) -> Iterator[Sequence[Mistake]]:
         """Single mistakes, then pairs, then triples; those that show on edge probes only join what fits without."""
@@ -137,14 +143,14 @@ class Gallery:
             return (1 << self.numbers) - 1
         return sum(1 << j for j in range(self.numbers) if not same_value(a[j], b[j]))
 
-    def _fits(self, group: Sequence[Mistake]) -> bool:
+    def _fits(self, group: Sequence[Mistake], free: Mapping[str, object] = NOTHING) -> bool:
         """Whether the group does the same as the reader on every probe that is not an edge case."""
-        key = tuple(map(id, group))
+        key = *map(id, group), id(free)
         if key not in self.fitting:
-            self.fitting[key] = self._same(group, self.core)
+            self.fitting[key] = self._same(group, self.core, free)
         return self.fitting[key]
 
-    def _same(self, group: Sequence[Mistake], probes: Sequence[int], free: Mapping[str, object] | None = None) -> bool:
+    def _same(self, group: Sequence[Mistake], probes: Sequence[int], free: Mapping[str, object] = NOTHING) -> bool:
         wrong = self.exercise.runnable(*group, free=free) if group else self.exercise.reference
         return all(self._same_on(i, self.exercise.outcome(wrong, i)) for i in probes)
 

@@ -153,8 +153,8 @@ VIEW_AND_MORE = Symptom(
 )
 CHANGES_INPUT = Symptom(
     "changes_input",
-    "The numbers you return are right, but the call leaves one of its inputs changed, and whoever uses that "
-    "tensor next gets other numbers.",
+    "What you return is right, but the call leaves one of its inputs changed, and whoever uses that next gets "
+    "something else.",
     _only_changes_input,
 )
 

@@ -21,11 +21,19 @@ from .outcome import FLOATS, Outcome, Probe, close, said
 
 @dataclass(frozen=True)
 class Result:
-    """One tensor (or number) that a function returns: its name, the names of its axes, whether -inf may stand in it."""
+    """One tensor (or number) that a function returns.
+
+    Args:
+        name: what it is called.
+        axes: the names of its axes.
+        infinite: -inf may stand in it.
+        within: what is returned in truth, where it is made into these results before it is compared.
+    """
 
     name: str
     axes: tuple[str, ...] = ()
     infinite: bool = False
+    within: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,14 @@ CRASHES = (
         "view size is not compatible",
         "After transpose the numbers no longer lie in order in memory: reshape copies them.",
     ),
+    (
+        "Sizes of tensors must match except in dimension",
+        "torch.cat joins along one axis, axis 0 if none is named, and all other axes must be of the same size.",
+    ),
+    (
+        "Tensors must have same number of dimensions",
+        "torch.cat joins tensors with the same number of axes: [:, None] gives a vector a second one.",
+    ),
     ("must have the same dtype", "Two tensors of different dtype meet: .to(x.dtype) converts."),
     ("maximum recursion depth", "It calls itself without end."),
     ("'NoneType' object", "Something is None here: an argument that was left out, or a function that returns nothing."),
@@ -181,9 +197,8 @@ def _compare_several(results: Sequence[Result], expected: list, given: object, w
     if not isinstance(given, list) or len(given) != len(results):
         got = f"{len(given)} values" if isinstance(given, list) else kind_of(given)
         got = f"something {got}" if got.startswith("of type") else got
-        return Complaint(
-            "kind", f"It should return {len(results)} values ({names}), but returned {got}.{_forgot(given)}\n{where}"
-        )
+        wanted = results[0].within or f"{len(results)} values ({names})"
+        return Complaint("kind", f"It should return {wanted}, but returned {got}.{_forgot(given)}\n{where}")
     first: Complaint | None = None
     order = {"kind": 0, "dtype": 1, "device": 2, "shape": 3}
     # Later results are causes more often than earlier ones (the weights make the output), so ties go to them.
