@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -181,24 +182,24 @@ def test_wrong_losses_are_errors():
     wrong = labels.clone()
     wrong[1, 2] = 12
     assert error_text(ValueError, lambda: sequence_loss(logits, wrong)) == (
-        "target must lie in 0..10 or be -100, which is passed over, got 12: is padding marked with another id?"
+        "labels must lie in 0..10 or be -100, which is passed over, got 12: is padding marked with another id?"
     )
     assert error_text(ValueError, lambda: sequence_loss(logits, labels - 20)).endswith("marked with another id?")
     assert error_text(ValueError, lambda: sequence_loss(logits.transpose(1, 2), labels)) == (
-        "target must have the shape of logits without its last axis, (2, 11), got (2, 4): "
+        "labels must have the shape of logits without its last axis, (2, 11), got (2, 4): "
         "one label for each row of logits (2, 11, 4)"
     )
     assert error_text(ValueError, lambda: sequence_loss(logits.flatten(0, 1), labels)).startswith(
         "logits must have 3 axes (batch, length, vocab_size), got 2 axes"
     )
     assert error_text(TypeError, lambda: sequence_loss(logits, labels.float())) == (
-        "target must hold ids, got torch.float32: .long() makes them"
+        "labels must hold whole numbers, got torch.float32: .long() makes them"
     )
     assert error_text(ValueError, lambda: label_smoothing(logits, labels, 1.1)) == (
         "eps must lie in 0..1, got 1.1: it is the share that the label gives away"
     )
     assert error_text(TypeError, lambda: label_smoothing(logits, labels, "0.1")) == (
-        "eps must be a number in 0..1, got str"
+        "eps must be a number in 0..1, got str ('0.1')"
     )
     assert error_text(ValueError, lambda: label_smoothing(logits, labels, reduction="average")) == (
         "reduction must be one of 'mean', 'sum', 'none', got 'average'"
@@ -218,6 +219,43 @@ def test_wrong_losses_are_errors():
     assert error_text(ValueError, lambda: perplexity([1.0, 2.0], [0, 0])) == (
         "counts must be numbers of tokens, not all of them 0, got [0, 0]"
     )
+
+
+def test_one_row_of_logits_has_a_loss_too():
+    logits = numbers(VOCAB)
+    same(label_smoothing(logits, torch.tensor(3), 0.2), label_smoothing(logits[None], torch.tensor([3]), 0.2), 0)
+    assert label_smoothing(logits, torch.tensor(3), reduction="none").shape == ()
+
+
+def test_the_perplexity_of_a_hopeless_model_is_infinite():
+    assert perplexity([1000.0], [1]) == math.inf
+
+
+LOGITS, LABELS = numbers(BATCH, QUERY, VOCAB), ids(BATCH, QUERY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "text"),
+    [
+        (TypeError, lambda: sequence_loss(LOGITS.long(), LABELS), "logits must be a float tensor, got torch.int64"),
+        (TypeError, lambda: sequence_loss(LOGITS, LABELS, None), "ignore must be an int, got NoneType"),
+        (TypeError, lambda: label_smoothing(LOGITS, LABELS, 0.1, 1.5), "ignore_index must be an int, got float (1.5)"),
+        (TypeError, lambda: smoothed_targets(LABELS[0], VOCAB, 0.1, True), "pad must be an int, got bool"),
+        (TypeError, lambda: smoothed_targets(LABELS[0], VOCAB, 0.1, 0.0), "pad must be an int, got float"),
+        (TypeError, lambda: kl_divergence(LOGITS, LOGITS.long()), "targets must be a float tensor"),
+        (ValueError, lambda: kl_divergence(LOGITS, LOGITS.log_softmax(-1)), "are these logarithms?"),
+        (TypeError, lambda: joined_loss(2.0, [1]), "means must be a list of numbers, got float (2.0)"),
+        (TypeError, lambda: joined_loss(["2", "4"], [1, 1]), "means[0] must be a number, got str ('2')"),
+        (TypeError, lambda: joined_loss([2.0], [None]), "counts[0] must be a number, got NoneType"),
+        (ValueError, lambda: joined_loss([2.0, 1.0], [math.inf, 1]), "counts must be numbers of tokens"),
+        (ValueError, lambda: calibration(LOGITS * math.nan, LABELS), "logits must hold numbers, got nan"),
+        (ValueError, lambda: calibration(LOGITS, LABELS + VOCAB), "labels must lie in 0..10 or be -100"),
+        (TypeError, lambda: calibration(LOGITS, LABELS.float()), "labels must hold whole numbers"),
+        (TypeError, lambda: calibration(LOGITS, LABELS, None), "ignore must be an int"),
+    ],
+)
+def test_what_no_loss_can_be_made_of_is_an_error(kind, call, text):
+    assert text in error_text(kind, call)
 
 
 # ---------------------------------------------------------------- calibration
@@ -321,6 +359,16 @@ def test_wrong_schedules_are_errors():
         assert error_text(ValueError, lambda schedule=schedule: schedule(1, peak=1.0, warmup=5, total=5)) == (
             "total must be above warmup (5), got 5: it is the number of all steps"
         )
+        for peak, text in ((math.nan, "be at least 0, got nan"), (math.inf, "be finite"), (-1.0, "be at least 0")):
+            call = partial(schedule, 1, peak=peak, warmup=2, total=5)
+            assert f"peak must {text}" in error_text(ValueError, call)
+        call = partial(schedule, 1, peak=1.0, warmup=2, total=5, final="0")
+        assert error_text(TypeError, call) == "final must be a number, got str ('0')"
+    assert error_text(ValueError, lambda: noam_lr(1, 512, 4, factor=-1.0)) == "factor must be at least 0, got -1.0"
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    assert error_text(TypeError, lambda: set_lr(0.1, optimizer)).startswith("optimizer must be a torch.optim.Optimizer")
+    assert error_text(TypeError, lambda: set_lr(optimizer, lambda step: 0.1)) == "lr must be a number, got function"
+    assert error_text(ValueError, lambda: set_lr(optimizer, math.nan)) == "lr must be at least 0, got nan"
 
 
 # ---------------------------------------------------------------- one step
@@ -411,6 +459,53 @@ def test_wrong_steps_are_errors_and_leave_the_weights():
     )
 
 
+def half(loss=F.mse_loss, parts=None, counts=(2, 2), **options):
+    """An accumulated step with something wrong in it."""
+    model = line()
+    options = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.5), "max_norm": 1.0} | options
+    return accumulated_step(**options, loss_fn=loss, parts=[xy()] * 2 if parts is None else parts, counts=counts)
+
+
+def whole(loss=F.mse_loss, **options):
+    model = line()
+    options = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.5), "max_norm": 1.0} | options
+    return train_step(**options, loss_fn=loss, x=xy()[0], y=xy()[1])
+
+
+def loop(loss=None, **options):
+    model = line()
+    options = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.5), "steps": 2} | options
+    return fit(**options, loss_at=loss or (lambda step: F.mse_loss(model(xy()[0]), xy()[1])))
+
+
+@pytest.mark.parametrize("step", [whole, half, loop])
+def test_a_step_is_refused_what_it_cannot_learn_with(step):
+    def text(kind, **options):
+        return error_text(kind, lambda: step(**options))
+
+    assert text(TypeError, model=nn.Linear).startswith("model must be a torch.nn.Module, got the class Linear")
+    assert text(TypeError, optimizer=line()) == "optimizer must be a torch.optim.Optimizer, got Sequential"
+    other = torch.optim.SGD(line().parameters(), lr=0.1)
+    assert text(ValueError, optimizer=other).startswith("optimizer must hold parameters of model, got those of another")
+    assert text(TypeError, max_norm="1") == "max_norm must be a number, got str ('1')"
+    assert text(ValueError, max_norm=math.nan) == "max_norm must be above 0, got nan: float('inf') clips nothing"
+    assert "must be a function" in text(TypeError, loss=nn.MSELoss)
+    assert "returns must be a tensor with a gradient, got float (1.0)" in text(TypeError, loss=lambda *_: 1.0)
+    assert "must return one number, got shape (2,): .mean() makes one" in text(ValueError, loss=lambda *_: GROWS)
+    assert "must return a loss with a gradient" in text(ValueError, loss=lambda *_: torch.zeros(()))
+
+
+GROWS = torch.zeros(2, requires_grad=True)
+
+
+def test_wrong_parts_and_counts_are_errors():
+    assert error_text(TypeError, lambda: half(parts=3)) == "parts must be a list of pairs (x, y), got int (3)"
+    assert error_text(ValueError, lambda: half(parts=xy())) == f"parts[0] must be a pair (x, y), got {(BATCH, D_K)}"
+    assert error_text(TypeError, lambda: half(counts=4)) == "counts must be a list of numbers, got int (4)"
+    assert "counts must have one number of tokens" in error_text(ValueError, lambda: half(counts=[-1, 3]))
+    assert math.isfinite(half(parts=(xy() for _ in range(2)), counts=torch.tensor([2, 2])))
+
+
 # ---------------------------------------------------------------- the loop
 def uninterrupted(steps):
     trial = begin()
@@ -448,9 +543,22 @@ def test_fit_learns():
 def test_fit_stops_before_a_loss_that_is_not_finite_reaches_the_weights():
     trial = Trial()
     before = trial.numbers().clone()
-    text = error_text(ValueError, lambda: fit(trial.model, trial.optimizer, lambda step: 1 / torch.zeros(()), steps=2))
+    zero = torch.zeros((), requires_grad=True)
+    text = error_text(ValueError, lambda: fit(trial.model, trial.optimizer, lambda step: 1 / zero, steps=2))
     assert text.startswith("the loss of step 1 is inf: the weights are as step 0 left them.")
     assert torch.equal(trial.numbers(), before)
+
+
+def test_a_loop_is_refused_what_it_cannot_call_or_write_to(tmp_path):
+    assert error_text(TypeError, lambda: loop(schedule=0.1)).startswith("schedule must be a function, schedule(step)")
+    assert error_text(TypeError, lambda: loop(schedule=lambda step: None)) == "lr must be a number, got NoneType"
+    assert error_text(TypeError, lambda: loop(report=True)).startswith("report must be a function, report(step, loss)")
+    assert (
+        error_text(TypeError, lambda: loop(checkpoint=True)) == "checkpoint must be the path of a file, got bool (True)"
+    )
+    assert error_text(ValueError, lambda: loop(checkpoint=tmp_path)) == (
+        f"checkpoint must be a file, got the folder {tmp_path}: name a file in it"
+    )
 
 
 # ---------------------------------------------------------------- checkpoints
@@ -541,7 +649,9 @@ def test_a_changed_byte_is_refused_or_changes_nothing(checkpoint):
     expected = Trial()
     load_checkpoint(checkpoint, model=expected.model, optimizer=expected.optimizer)
     refused = 0
-    for at in range(0, len(whole), 97):
+    parts = [found.start() for found in re.finditer(rb"PK\x01\x02", whole)]  # what the archive says of each of them
+    places = [*range(0, len(whole), 97), *range(parts[-1], parts[-1] + 70), *(part + 38 for part in parts)]
+    for at in places:
         checkpoint.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         trial = Trial(seed=1)
         try:
@@ -551,7 +661,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(checkpoint):
             refused += 1
         else:
             assert torch.equal(trial.numbers(), expected.numbers())
-    assert refused > len(range(0, len(whole), 97)) / 2
+    assert refused > len(places) / 2
 
 
 def test_a_checkpoint_is_read_without_running_what_it_holds(tmp_path):
@@ -574,7 +684,7 @@ def test_files_that_are_no_checkpoints_are_errors(tmp_path, checkpoint):
     assert error_text(FileNotFoundError, load).endswith(f"No such file or directory: '{path}'")
     torch.save({"model": {}, "step": 3}, path)
     assert error_text(ValueError, load) == (
-        f"{path} is no checkpoint of save_checkpoint: it has no optimizer, losses, random"
+        f"{path} is no checkpoint of save_checkpoint: it has no optimizer, optimizer_name, losses, random"
     )
     torch.save([1], path)
     assert error_text(ValueError, load) == f"{path} is no checkpoint of save_checkpoint: it holds a list"
@@ -583,12 +693,64 @@ def test_files_that_are_no_checkpoints_are_errors(tmp_path, checkpoint):
     assert error_text(ValueError, load).startswith(
         f"{path} holds more than numbers and texts, or is no file of torch.s"
     )
-    other, state = nn.Sequential(nn.Linear(2, 3)), torch.get_rng_state()
-    with pytest.raises(RuntimeError, match=r"size mismatch for 0\.weight"):
-        load_checkpoint(checkpoint, model=other, optimizer=trial.optimizer)
-    assert torch.equal(state, torch.get_rng_state())
     text = error_text(FileNotFoundError, lambda: trial.fit(3, checkpoint=tmp_path / "nowhere" / "run.pt"))
     assert text == f"{tmp_path / 'nowhere'} is no folder: make it before training begins"
+
+
+def test_a_checkpoint_of_another_training_is_refused_and_changes_nothing(tmp_path, checkpoint):
+    def text(model=None, optimizer=None, changed=()):
+        trial = Trial(seed=1)
+        model = trial.model if model is None else model
+        optimizer = torch.optim.AdamW(model.parameters()) if optimizer is None else optimizer(model)
+        before = [p.clone() for p in model.parameters()], torch.get_rng_state(), str(optimizer.state_dict())
+        path = tmp_path / "changed.pt"
+        torch.save(torch.load(checkpoint, weights_only=True) | dict(changed), path)
+        said = error_text(ValueError, lambda: load_checkpoint(path, model=model, optimizer=optimizer))
+        assert all(torch.equal(a, b) for a, b in zip(before[0], model.parameters(), strict=True))
+        assert torch.equal(before[1], torch.get_rng_state()) and before[2] == str(optimizer.state_dict())
+        assert said.startswith(str(path))
+        return said
+
+    said = text(nn.Sequential(nn.ReLU(), nn.Linear(6, 5, bias=False)))
+    assert "belongs to another model: missing there 1.weight, left over 0.bias, 0.weight" in said
+    assert "another model: 0.weight has shape (5, 6) there, and (5, 7) in" in text(nn.Sequential(nn.Linear(7, 5)))
+    assert "written with AdamW, but optimizer is SGD" in text(optimizer=lambda m: torch.optim.SGD(m.parameters(), lr=1))
+    assert "does not fit the groups" in text(optimizer=lambda m: torch.optim.AdamW([next(m.parameters())]))
+    assert "does not fit the groups" in text(changed={"optimizer": {"a": 1}})
+    assert "has version too: a newer version of this course wrote it" in text(changed={"version": 2})
+    assert "its step is no int but str" in text(changed={"step": "3"})
+    assert "its losses is no list but NoneType" in text(changed={"losses": None})
+    assert "has random states of python" in text(changed={"random": {"python": 3}})
+
+
+def test_what_is_no_model_optimizer_path_step_or_loss_is_neither_written_nor_read(tmp_path, checkpoint):
+    trial = Trial()
+    both, path = {"model": trial.model, "optimizer": trial.optimizer}, tmp_path / "other.pt"
+    for kind, call, said in (
+        (
+            TypeError,
+            lambda: save_checkpoint(path, **both | {"model": nn.Linear}, step=1),
+            "model must be a torch.nn.Mod",
+        ),
+        (
+            TypeError,
+            lambda: save_checkpoint(path, **both | {"optimizer": None}, step=1),
+            "optimizer must be a torch.op",
+        ),
+        (TypeError, lambda: save_checkpoint(None, **both, step=1), "path must be the path of a file, got NoneType"),
+        (ValueError, lambda: save_checkpoint(tmp_path, **both, step=1), "path must be a file, got the folder"),
+        (TypeError, lambda: save_checkpoint(path, **both, step="3"), "step must be an int, got str ('3')"),
+        (TypeError, lambda: save_checkpoint(path, **both, step=1, losses="ab"), "losses must be a list of numbers"),
+        (TypeError, lambda: save_checkpoint(path, **both, step=1, losses=[None]), "losses[0] must be a number"),
+        (TypeError, lambda: load_checkpoint(checkpoint, **both | {"model": {}}), "model must be a torch.nn.Module"),
+        (TypeError, lambda: load_checkpoint(checkpoint, **both | {"optimizer": {}}), "optimizer must be a torch.optim"),
+        (ValueError, lambda: load_checkpoint(tmp_path, **both), "path must be a file, got the folder"),
+        (TypeError, lambda: load_weights(3, trial.model), "path must be the path of a file, got int (3)"),
+        (TypeError, lambda: load_weights(trial.model, checkpoint), "model must be a torch.nn.Module"),
+        (ValueError, lambda: load_weights(checkpoint, nn.Linear(2, 3)), "belongs to another model"),
+    ):
+        assert said in error_text(kind, call)
+    assert os.listdir(tmp_path) == ["run.pt"]
 
 
 def test_weights_alone_can_be_loaded_and_a_failed_write_leaves_the_old_file(checkpoint, monkeypatch):

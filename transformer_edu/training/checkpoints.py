@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import zipfile
 from pathlib import Path
@@ -13,9 +12,14 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from ..errors import check_count, check_kind, check_module, shape_text
+from .losses import numbers_of
+
 __all__ = ["load_checkpoint", "load_weights", "save_checkpoint"]
 
-KEYS = ("model", "optimizer", "step", "losses", "random")
+# What a checkpoint holds, each of which kind.
+FORM = {"model": dict, "optimizer": dict, "optimizer_name": str, "step": int, "losses": list, "random": dict}
+FOLDER = 0x10  # the mark of a folder, among the attributes of a part of an archive
 
 
 def save_checkpoint(
@@ -26,11 +30,15 @@ def save_checkpoint(
     The file is written beside its place under the name `path` + ".part" and moved there in one operation once it is
     complete: whoever is stopped in between leaves the checkpoint of before as it was.
     """
+    check_path("path", path)
+    _check_both(model, optimizer)
+    check_count("step", step, least=0)
     content = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
+        "optimizer_name": type(optimizer).__name__,
         "step": step,
-        "losses": list(losses or ()),
+        "losses": numbers_of("losses", () if losses is None else losses),
         "random": _random_states(),
     }
     path = Path(path)
@@ -46,45 +54,113 @@ def load_checkpoint(path: str | Path, *, model: nn.Module, optimizer: Optimizer)
     """Put model, optimizer and all random states back to where they were; returns the step and the losses so far.
 
     Only numbers, texts and containers of them are read, never code (`weights_only`). Raises FileNotFoundError if
-    there is no such file, ValueError if it is cut off, damaged or no checkpoint, and torch's RuntimeError, which names
-    the parameters, if it belongs to another model; in all these cases the random states stay as they are. Those of GPUs
-    are put back where there are as many GPUs as there were.
+    there is no such file, ValueError if it is cut off, damaged or no checkpoint, or belongs to another model or
+    optimizer; in all these cases model, optimizer and random states stay as they are. Those of GPUs are put back where
+    there are as many GPUs as there were.
     """
+    _check_both(model, optimizer)
     content = _read(path)
-    if missing := [key for key in KEYS if key not in content]:
-        raise ValueError(f"{path} is no checkpoint of save_checkpoint: it has no {', '.join(missing)}")
+    _check_form(path, content)
+    _check_fits(path, model, content["model"])
+    _load_optimizer(path, optimizer, content)  # it checks before it changes anything
     model.load_state_dict(content["model"])
-    optimizer.load_state_dict(content["optimizer"])
     _set_random_states(content["random"])
     return content["step"], content["losses"]
 
 
 def load_weights(path: str | Path, model: nn.Module) -> None:
     """Only the model's weights of a checkpoint. Errors as in `load_checkpoint`."""
+    check_module("model", model)
     content = _read(path)
-    if "model" not in content:
+    if not isinstance(content.get("model"), dict):
         raise ValueError(f"{path} is no checkpoint of save_checkpoint: it has no model")
+    _check_fits(path, model, content["model"])
     model.load_state_dict(content["model"])
+
+
+def check_path(name: str, path: object) -> None:
+    """Raise unless `path` may be that of a file."""
+    check_kind(name, path, (str, os.PathLike), "the path of a file")
+    if Path(path).is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {path}: name a file in it")
+
+
+def _check_both(model: object, optimizer: object) -> None:
+    check_module("model", model)
+    check_kind("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")
+
+
+def _check_form(path: str | Path, content: dict) -> None:
+    """Raise unless the file has what `save_checkpoint` writes, no more and no less."""
+    if missing := [key for key in FORM if key not in content]:
+        raise ValueError(f"{path} is no checkpoint of save_checkpoint: it has no {', '.join(missing)}")
+    if extra := [str(key) for key in content if key not in FORM]:
+        raise ValueError(
+            f"{path} has {', '.join(extra)} too: a newer version of this course wrote it; load it with that"
+        )
+    for key, kind in FORM.items():
+        if not isinstance(content[key], kind):
+            found = type(content[key]).__name__
+            raise ValueError(f"{path} is no checkpoint of save_checkpoint: its {key} is no {kind.__name__} but {found}")
+    if set(content["random"]) != set(_random_states()):
+        raise ValueError(
+            f"{path} has random states of {', '.join(map(str, content['random']))}, which no version wrote"
+        )
+
+
+def _check_fits(path: str | Path, model: nn.Module, state: dict) -> None:
+    """Raise unless the model has these parameters, in these shapes: torch would load some before it refuses others."""
+    wanted = model.state_dict()
+    missing, extra = sorted(wanted.keys() - state.keys()), sorted(state.keys() - wanted.keys())
+    if missing or extra:
+        raise ValueError(
+            f"{path} belongs to another model: missing there {', '.join(missing) or 'nothing'}, "
+            f"left over {', '.join(map(str, extra)) or 'nothing'}"
+        )
+    for name, tensor in wanted.items():
+        if state[name].shape != tensor.shape:
+            raise ValueError(
+                f"{path} belongs to another model: {name} has shape {shape_text(state[name])} there, and "
+                f"{shape_text(tensor)} in this one"
+            )
+
+
+def _load_optimizer(path: str | Path, optimizer: Optimizer, content: dict) -> None:
+    name, mine = content["optimizer_name"], type(optimizer).__name__
+    if name != mine:
+        raise ValueError(f"{path} was written with {name}, but optimizer is {mine}: give the same kind, or begin anew")
+    try:
+        optimizer.load_state_dict(content["optimizer"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} does not fit the groups of this optimizer: {error}") from error
 
 
 def _read(path: str | Path) -> dict:
     """The content of a whole file; torch's own messages do not say that a file is cut off."""
+    check_path("path", path)
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:  # what torch.save writes; each part has its checksum
+                damaged = archive.testzip() or _marked(archive)
+        except Exception as error:  # zipfile has many names for it, EOFError and UnicodeDecodeError among them
+            raise ValueError(
+                f"{path} is not a complete checkpoint ({Path(path).stat().st_size} bytes are there): it was cut off, "
+                "or is another kind of file; take an earlier one, or delete it and train from the start"
+            ) from error
+    if damaged is not None:
+        raise ValueError(f"{path} is damaged: its part {damaged} is not what was written")
     try:
-        with zipfile.ZipFile(path) as archive:  # what torch.save writes; each part has its checksum
-            damaged = archive.testzip()
-        if damaged is None:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-            if isinstance(content, dict):
-                return content
-    except zipfile.BadZipFile as error:
-        raise ValueError(
-            f"{path} is not a complete checkpoint ({Path(path).stat().st_size} bytes are there): it was cut off, or "
-            "is another kind of file; take an earlier one, or delete it and train from the start"
-        ) from error
-    except (pickle.UnpicklingError, RuntimeError) as error:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
         raise ValueError(f"{path} holds more than numbers and texts, or is no file of torch.save: {error}") from error
-    raise ValueError(f"{path} is damaged: its part {damaged} has another checksum" if damaged else
-                     f"{path} is no checkpoint of save_checkpoint: it holds a {type(content).__name__}")  # fmt: skip
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is no checkpoint of save_checkpoint: it holds a {type(content).__name__}")
+    return content
+
+
+def _marked(archive: zipfile.ZipFile) -> str | None:
+    """A part marked as a folder: torch.load skips its numbers and takes what happens to lie in memory."""
+    return next((part.filename for part in archive.infolist() if part.external_attr & FOLDER), None)
 
 
 def _random_states() -> dict:

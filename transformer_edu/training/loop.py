@@ -9,10 +9,10 @@ from pathlib import Path
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..errors import check_count
-from .checkpoints import load_checkpoint, save_checkpoint
+from ..errors import check_callable, check_count
+from .checkpoints import check_path, load_checkpoint, save_checkpoint
 from .schedules import set_lr
-from .steps import update
+from .steps import check_loss, check_training, update
 
 __all__ = ["fit"]
 
@@ -54,8 +54,15 @@ def fit(
     """
     check_count("steps", steps)
     check_count("every", every)
-    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
-        raise FileNotFoundError(f"{Path(checkpoint).parent} is no folder: make it before training begins")
+    check_training(model, optimizer, max_norm)
+    check_callable("loss_at", loss_at, "loss_at(step)")
+    for name, given, form in (("schedule", schedule, "schedule(step)"), ("report", report, "report(step, loss)")):
+        if given is not None:
+            check_callable(name, given, form)
+    if checkpoint is not None:
+        check_path("checkpoint", checkpoint)
+        if not Path(checkpoint).parent.is_dir():
+            raise FileNotFoundError(f"{Path(checkpoint).parent} is no folder: make it before training begins")
     done, losses = 0, []
     if checkpoint is not None and Path(checkpoint).exists():
         done, losses = load_checkpoint(checkpoint, model=model, optimizer=optimizer)
@@ -67,6 +74,7 @@ def fit(
             set_lr(optimizer, schedule(step))
         optimizer.zero_grad()
         loss = loss_at(step)
+        check_loss("loss_at", loss)
         losses.append(_finite(loss.item(), step))
         loss.backward()
         update(model, optimizer, max_norm)

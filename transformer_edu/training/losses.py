@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..errors import check_choice, check_count, check_tensor, shape_text
+from ..errors import (
+    check_choice,
+    check_count,
+    check_float,
+    check_ids,
+    check_int,
+    check_kind,
+    check_list,
+    check_number,
+    check_tensor,
+    shape_text,
+)
 
 __all__ = [
     "joined_loss",
@@ -47,7 +59,9 @@ def sequence_loss(logits: Tensor, labels: Tensor, ignore: int = -100) -> Tensor:
     """
     check_tensor("logits", logits, dims=("batch", "length", "vocab_size"))
     check_tensor("labels", labels, dims=("batch", "length"))
-    return label_smoothing(logits, labels, 0.0, ignore)
+    check_int("ignore", ignore)
+    losses = _losses(logits, "labels", labels, 0.0, ignore)  # (batch, length)
+    return _mean(losses, labels, ignore)
 
 
 def label_smoothing(
@@ -71,23 +85,31 @@ def label_smoothing(
     [0.2395, 0.6395]
     """
     check_choice("reduction", reduction, REDUCTIONS)
-    _check_eps("eps", eps)
-    check_tensor("logits", logits, dims=("vocab_size",), leading=True)
-    check_tensor("target", target)
-    if logits.shape[:-1] != target.shape:
+    check_int("ignore_index", ignore_index)
+    losses = _losses(logits, "target", target, eps, ignore_index)  # the shape of target
+    if reduction == "mean":
+        return _mean(losses, target, ignore_index)
+    return losses.sum() if reduction == "sum" else losses
+
+
+def _losses(logits: Tensor, name: str, labels: Tensor, eps: float, ignore: int) -> Tensor:
+    """The loss of each label, 0 where it is ignored, in the shape of the labels, which the caller calls `name`."""
+    _check_eps(eps)
+    check_float("logits", logits, dims=("vocab_size",), leading=True)
+    check_tensor(name, labels)
+    if logits.shape[:-1] != labels.shape:
         raise ValueError(
-            f"target must have the shape of logits without its last axis, {shape_text(logits.shape[:-1])}, "
-            f"got {shape_text(target)}: one label for each row of logits {shape_text(logits)}"
+            f"{name} must have the shape of logits without its last axis, {shape_text(logits.shape[:-1])}, "
+            f"got {shape_text(labels)}: one label for each row of logits {shape_text(logits)}"
         )
-    _check_labels("target", target, logits.shape[-1], ignore_index)
-    losses = F.cross_entropy(
-        logits.flatten(0, -2), target.flatten().long(), ignore_index=ignore_index, label_smoothing=eps, reduction="none"
-    )  # (tokens,)
-    if reduction == "none":
-        return losses.view(target.shape)
-    if reduction == "sum":
-        return losses.sum()
-    return losses.sum() / (target != ignore_index).sum().clamp(min=1)
+    check_labels(name, labels, logits.shape[-1], ignore)
+    rows, columns = logits[None].flatten(0, -2), labels.flatten().long()  # (tokens, vocab_size), (tokens,)
+    losses = F.cross_entropy(rows, columns, ignore_index=ignore, label_smoothing=eps, reduction="none")  # (tokens,)
+    return losses.view(labels.shape)
+
+
+def _mean(losses: Tensor, labels: Tensor, ignore: int) -> Tensor:
+    return losses.sum() / (labels != ignore).sum().clamp(min=1)
 
 
 def smoothed_targets(target: Tensor, vocab: int, eps: float, pad: int) -> Tensor:
@@ -103,10 +125,11 @@ def smoothed_targets(target: Tensor, vocab: int, eps: float, pad: int) -> Tensor
     [[0.0, 0.25, 0.5, 0.25], [0.0, 0.0, 0.0, 0.0]]
     """
     check_count("vocab", vocab, least=3)
-    _check_eps("eps", eps)
+    _check_eps(eps)
     check_tensor("target", target, dims=("tokens",))
-    _check_labels("target", target, vocab, pad)
-    if pad not in range(vocab):
+    check_int("pad", pad)
+    check_labels("target", target, vocab, pad)
+    if not 0 <= pad < vocab:
         raise ValueError(f"pad must lie in 0..{vocab - 1}, because vocab is {vocab}; got {pad}")
     targets = torch.full((len(target), vocab), eps / (vocab - 2), device=target.device)  # (tokens, vocab)
     targets.scatter_(1, target[:, None].long(), 1 - eps)
@@ -124,10 +147,12 @@ def kl_divergence(logits: Tensor, targets: Tensor) -> Tensor:
     >>> round(kl_divergence(targets.log(), targets).item(), 4)
     0.0
     """
-    check_tensor("logits", logits, dims=("vocab_size",), leading=True)
-    check_tensor("targets", targets, dims=("vocab_size",), leading=True)
+    check_float("logits", logits, dims=("vocab_size",), leading=True)
+    check_float("targets", targets, dims=("vocab_size",), leading=True)
     if logits.shape != targets.shape:
         raise ValueError(f"logits and targets must have one shape, got {shape_text(logits)} and {shape_text(targets)}")
+    if not targets.is_meta and (targets < 0).any():
+        raise ValueError(f"targets must be probabilities, got {targets.min().item():g}: are these logarithms?")
     terms = F.kl_div(logits.log_softmax(-1), targets, reduction="none")  # (..., vocab_size)
     return terms.masked_fill(targets == 0, 0.0).sum()  # 0 log 0 is 0 also where a logit is -inf
 
@@ -140,12 +165,13 @@ def joined_loss(means: Sequence[float], counts: Sequence[int]) -> float:
     >>> joined_loss([2.0, 4.0], [30, 10])
     2.5
     """
-    if len(means) != len(counts) or not len(means):
+    means, counts = numbers_of("means", means), numbers_of("counts", counts)
+    if len(means) != len(counts) or not means:
         raise ValueError(f"means and counts must have one number for each part, got {len(means)} and {len(counts)}")
-    total = sum(float(count) for count in counts)
-    if not total > 0 or min(counts) < 0:
-        raise ValueError(f"counts must be numbers of tokens, not all of them 0, got {list(counts)}")
-    return sum(float(mean) * float(count) for mean, count in zip(means, counts, strict=True) if count) / total
+    total = sum(counts)
+    if not 0 < total < math.inf or min(counts) < 0:
+        raise ValueError(f"counts must be numbers of tokens, not all of them 0, got {counts}")
+    return sum(mean * count for mean, count in zip(means, counts, strict=True) if count) / total
 
 
 def perplexity(means: Sequence[float], counts: Sequence[int]) -> float:
@@ -156,20 +182,29 @@ def perplexity(means: Sequence[float], counts: Sequence[int]) -> float:
     >>> round(perplexity([math.log(8.0), math.log(2.0)], [10, 10]), 4)
     4.0
     """
-    return math.exp(joined_loss(means, counts))
+    mean = joined_loss(means, counts)
+    try:
+        return math.exp(mean)
+    except OverflowError:  # a loss above 709
+        return math.inf
 
 
-def _check_eps(name: str, eps: float) -> None:
-    if isinstance(eps, bool) or not isinstance(eps, (int, float)):
-        raise TypeError(f"{name} must be a number in 0..1, got {type(eps).__name__}")
-    if not 0 <= eps <= 1:
-        raise ValueError(f"{name} must lie in 0..1, got {eps}: it is the share that the label gives away")
+def numbers_of(name: str, values: object) -> list[float]:
+    """A list, or a tensor, of numbers as Python's own; raises TypeError for what is none."""
+    check_list(name, values, of="numbers")
+    values = [value.item() if isinstance(value, Tensor) and not value.dim() else value for value in values]
+    for i, value in enumerate(values):
+        check_kind(f"{name}[{i}]", value, Real, "a number")
+    return values
 
 
-def _check_labels(name: str, labels: Tensor, vocab_size: int, ignore: int) -> None:
-    check_tensor(name, labels)
-    if labels.is_floating_point() or labels.dtype == torch.bool:
-        raise TypeError(f"{name} must hold ids, got {labels.dtype}: .long() makes them")
+def _check_eps(eps: float) -> None:
+    check_number("eps", eps, least=0, most=1, why="it is the share that the label gives away")
+
+
+def check_labels(name: str, labels: Tensor, vocab_size: int, ignore: int) -> None:
+    """Raise unless the labels are ids of the vocabulary, or `ignore`."""
+    check_ids(name, labels)
     if labels.is_meta:
         return
     wrong = labels[(labels != ignore) & ((labels < 0) | (labels >= vocab_size))]

@@ -9,7 +9,7 @@ import math
 
 from torch.optim import Optimizer
 
-from ..errors import check_count
+from ..errors import check_count, check_kind, check_number
 
 __all__ = ["cosine_lr", "linear_lr", "noam_lr", "set_lr"]
 
@@ -28,6 +28,7 @@ def noam_lr(step: int, d_model: int, warmup: int, *, factor: float = 1.0) -> flo
     check_count("step", step, least=0)
     check_count("d_model", d_model)
     check_count("warmup", warmup)
+    check_number("factor", factor, least=0)
     step = max(step, 1)
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
@@ -40,7 +41,7 @@ def linear_lr(step: int, *, peak: float, warmup: int, total: int, final: float =
     >>> [linear_lr(step, peak=8.0, warmup=2, total=6) for step in (1, 2, 3, 4, 5, 6, 7)]
     [4.0, 8.0, 6.0, 4.0, 2.0, 0.0, 0.0]
     """
-    up, down = _progress(step, warmup, total)
+    up, down = _progress(step, peak, warmup, total, final)
     return peak * up if up < 1 else peak + (final - peak) * down
 
 
@@ -52,12 +53,14 @@ def cosine_lr(step: int, *, peak: float, warmup: int, total: int, final: float =
     >>> [round(cosine_lr(step, peak=8.0, warmup=2, total=6), 2) for step in (1, 2, 3, 4, 5, 6, 7)]
     [4.0, 8.0, 6.83, 4.0, 1.17, 0.0, 0.0]
     """
-    up, down = _progress(step, warmup, total)
+    up, down = _progress(step, peak, warmup, total, final)
     return peak * up if up < 1 else final + (peak - final) * (1 + math.cos(math.pi * down)) / 2
 
 
-def _progress(step: int, warmup: int, total: int) -> tuple[float, float]:
-    """How far the warm-up and the way down are done, both 0 to 1."""
+def _progress(step: int, peak: float, warmup: int, total: int, final: float) -> tuple[float, float]:
+    """How far the warm-up and the way down are done, both 0 to 1, once all arguments are known to make sense."""
+    check_number("peak", peak, least=0)
+    check_number("final", final, least=0)
     check_count("step", step, least=0)
     check_count("warmup", warmup, least=0)
     check_count("total", total)
@@ -70,5 +73,7 @@ def _progress(step: int, warmup: int, total: int) -> tuple[float, float]:
 
 def set_lr(optimizer: Optimizer, lr: float) -> None:
     """Give every group of the optimizer this learning rate."""
+    check_kind("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")
+    check_number("lr", lr, least=0)
     for group in optimizer.param_groups:
         group["lr"] = lr
