@@ -387,13 +387,6 @@ def bare(x=X, memory=MEMORY, parts=None, pre_norm=True):
     return decoder_layer(x, memory, parts or functions(decoder_part()), None, None, pre_norm)
 
 
-def whole_attention():
-    """The parts of a decoder layer whose attention returns its weights too."""
-    parts = functions(decoder_part())
-    parts.cross_attn = attention()
-    return parts
-
-
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
