@@ -73,8 +73,20 @@ def test_another_system_joins_by_its_module_and_factory(monkeypatch, capsys):
     assert models.peers(seen)["mine"] is models.TorchTransformer
 
 
-def test_cached_and_recomputed_decoding_time_every_token():
-    built = decoding.model()
-    source, target = torch.ones(1, 3, dtype=torch.long), torch.ones(1, 6, dtype=torch.long)
-    assert len(decoding.cached_seconds(built, source, target)) == 6
-    assert len(decoding.recomputed_seconds(built, source, target, [2, 6])) == 2
+def test_with_and_without_a_cache_the_benchmark_times_one_result():
+    source, target = torch.arange(3)[None], torch.arange(6)[None]
+    model = decoding.encoder_decoder()
+    for begin, again in (decoding.steps_alone(decoding.DecoderAlone().eval()), decoding.steps_behind(model, source)):
+        step = begin()
+        with torch.no_grad():
+            for stop in range(1, 7):
+                given, wanted = step(target[:, :stop]), again(target[:, :stop])
+                torch.testing.assert_close(given.flatten(), wanted.flatten(), atol=1e-5, rtol=1e-5)
+        assert len(decoding.seconds(begin(), target, list(range(1, 7)))) == 6
+
+
+def test_the_cost_of_a_cache_is_told_in_seconds_in_times_and_for_each_length(monkeypatch):
+    monkeypatch.setattr(decoding, "ROUNDS", 1)
+    rows = list(decoding.compared("mine", lambda: torch.clone, torch.clone, torch.ones(1, 64)))
+    assert [row.unit for row in rows] == ["s", "s", "times the time with a cache", *2 * decoding.SAMPLES * ["ms"]]
+    assert rows[-1].label == "mine: token 60, computed again"
