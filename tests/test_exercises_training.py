@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 
 from transformer_edu.exercises import load
+from transformer_edu.exercises.outcome import same_value
 from transformer_edu.exercises.training_joined import joined_wrongly, perplexity_wrongly
 from transformer_edu.exercises.training_rates import lr_wrongly
 from transformer_edu.exercises.training_sequence import loss_wrongly
@@ -463,3 +464,151 @@ def test_too_few_arguments_are_named_as_such():
 def test_a_message_on_several_results_lists_what_is_right_and_what_is_not():
     message = verdict("train_step", lambda *args: step_wrongly(*args, order="no_step")).message
     assert "the kind of result and loss are right, the update and weights are not." in message
+
+
+# ---------------------------------------------------------------- what students were told in trials
+def shared_by_others(logits, target, eps=0.1, ignore_index=-100):
+    keep = target != ignore_index
+    logits, target = logits[keep], target[keep]
+    q = torch.full_like(logits, eps / (logits.shape[-1] - 1)).scatter(1, target[:, None], 1 - eps)
+    return -(q * logits.log_softmax(-1)).sum(-1).mean()
+
+
+def with_torch(smoothing):
+    """torch's smoothed loss with `smoothing` made of eps."""
+    return lambda logits, target, eps=0.1, ignore_index=-100: F.cross_entropy(
+        logits, target, label_smoothing=smoothing(eps), ignore_index=ignore_index
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("label_left_out", shared_by_others),
+        ("not_smoothed", with_torch(lambda eps: 0.0)),
+        ("eps_exchanged", with_torch(lambda eps: 1 - eps)),
+        ("smoothed_twice", with_torch(lambda eps: 1 - (1 - eps) ** 2)),
+    ],
+)
+def test_a_wrong_smoothing_is_shown_where_the_loss_is_wrong(name, answer):
+    found = verdict("label_smoothing", answer)
+    assert found.mistake == name and found.message.endswith("Input: logits [[0, 1, 3]], target [2], eps 0.1.")
+    assert "loss is right" not in found.message
+
+
+def test_no_example_of_a_loss_is_right_by_chance_where_the_gradient_is_wrong():
+    for name in ("label_smoothing", "sequence_loss"):
+        exercise = load(f"training.{name}")
+        for mistake in exercise.mistakes:
+            if "graph" not in mistake.switches:
+                pairs = zip(exercise.expected(), exercise.expected(exercise.runnable(mistake)), strict=True)
+                values = [(right.value, wrong.value) for right, wrong in pairs if isinstance(wrong.value, list)]
+                hidden = [
+                    right for right, mine in values if same_value(right[1], mine[1]) and not same_value(right, mine)
+                ]
+                assert not hidden, mistake
+
+
+def test_targets_in_place_are_the_one_mistake_where_the_edge_case_is_right():
+    def clamping(logits, target, eps=0.1, ignore_index=-100):
+        keep = target != ignore_index
+        logp = logits.log_softmax(-1)
+        label = -logp.gather(-1, target.clamp_(min=0)[:, None])[:, 0]
+        return ((1 - eps) * label - eps * logp.mean(-1))[keep].mean()
+
+    found = verdict("label_smoothing", clamping)
+    assert found.mistake == "changes_target" and "There may be more" not in found.message
+
+
+def test_a_column_beside_a_vector_is_named_where_targets_are_mixed():
+    def mixed(logits, target, eps=0.1, ignore_index=-100):
+        keep = target != ignore_index
+        logp = logits.log_softmax(-1)
+        return ((1 - eps) * -logp.gather(-1, target.clamp(min=0)[:, None]) - eps * logp.mean(-1))[keep].mean()
+
+    found = verdict("label_smoothing", mixed)
+    assert found.mistake == "smoothing_unmasked" and "(N, 1) plus a vector (N,)" in found.message
+
+
+def rows(target, vocab, eps, pad, share=2, column=True, empty=True):
+    table = torch.full((len(target), vocab), eps / (vocab - share))
+    table.scatter_(1, target[:, None], 1 - eps)
+    if column:
+        table[:, pad] = 0
+    if empty:
+        table[target == pad] = 0
+    return table
+
+
+def as_torch(target, vocab, eps, pad):
+    table = F.one_hot(target, vocab) * (1 - eps) + eps / vocab
+    return table.masked_fill((target == pad)[:, None] | (torch.arange(vocab) == pad), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "unsaid"),
+    [
+        ("torch_form", as_torch, "padding among them"),
+        ("rows_normalised", lambda *a: as_torch(*a) / as_torch(*a).sum(-1, keepdim=True).clamp(min=1e-9), "wrong"),
+        ("pad_column_kept + pad_rows_kept", lambda *a: rows(*a, column=False, empty=False), "only the rows"),
+        ("eps_exchanged", lambda t, v, eps, p: rows(t, v, 1 - eps, p), "Two things"),
+        (
+            "divided_by_vocab_minus_one + pad_rows_one_hot",
+            lambda t, v, eps, p: torch.where(
+                (t == p)[:, None] & (torch.arange(v) == p), 1.0, rows(t, v, eps, p, 1, empty=False)
+            ),
+            "shares of the other words. A",
+        ),
+    ],
+)
+def test_of_a_table_of_targets_only_what_holds_is_said(name, answer, unsaid):
+    assert verdict("smoothed_targets", rows).status == "correct"
+    found = verdict("smoothed_targets", answer)
+    assert found.mistake == name and unsaid not in found.message
+
+
+def emptied(means, counts):
+    total = n = 0
+    while means:
+        n += counts[-1]
+        total += means.pop() * counts.pop()
+    return total / n
+
+
+@pytest.mark.parametrize(
+    ("exercise", "name", "answer", "said", "unsaid"),
+    [
+        ("joined_loss", "changes_input", emptied, "pop, sort and += change a list", "tensor"),
+        ("joined_loss", "rounded", lambda m, c: round(exact(m, c), 2), "two places", "right for one part"),
+        ("perplexity", "rounded", lambda m, c: math.exp(round(exact(m, c), 1)), "before exp", "return it as it is"),
+        ("noam_lr", "step_zero_is_zero", lambda s, d, w: rate(max(s, 1e-8), d, w), "0 or next to it", "rate is 0,"),
+    ],
+)
+def test_numbers_are_told_what_holds_of_them(exercise, name, answer, said, unsaid):
+    found = verdict(exercise, answer)
+    assert found.mistake == name and said in found.message and unsaid not in found.message
+
+
+def rate(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def chances_of(logits, labels):
+    return logits.softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda logits, labels, ignore=-100: -chances_of(logits, labels)[labels != ignore].mean().log(),
+        lambda logits, labels, ignore=-100: -chances_of(logits, labels)[labels != ignore].sum().log(),
+    ],
+)
+def test_a_logarithm_after_the_mean_is_named(answer):
+    assert verdict("sequence_loss", answer).mistake == "logarithm_after_the_mean"
+
+
+def test_an_optimizer_of_the_probes_is_one_of_torch():
+    seen = []
+    verdict("train_step", lambda model, optimizer, *others: seen.append(isinstance(optimizer, torch.optim.Optimizer)))
+    assert seen and all(seen)

@@ -28,6 +28,14 @@ def _running(means: Numbers, start: float | None) -> float:
     return value
 
 
+def _running_by_first(means: Numbers, counts: Numbers) -> float:
+    """The average so far, always with the first count, joined with the next mean and its count."""
+    value = means[0]
+    for mean, count in zip(means[1:], counts[1:], strict=True):
+        value = (value * counts[0] + mean * count) / (counts[0] + count)
+    return value
+
+
 def _joined(means: Numbers, counts: Numbers, how: str) -> object:
     """What a reader may make of the means and counts of the parts."""
     n, total = len(means), sum(counts)
@@ -69,8 +77,11 @@ def _joined(means: Numbers, counts: Numbers, how: str) -> object:
         "returned_early": lambda: products[0] / total,
         "running": lambda: _running(means, None),
         "running_from_zero": lambda: _running(means, 0.0),
+        "running_by_first": lambda: _running_by_first(means, counts),
         "whole": lambda: summed // total,
         "rounded": lambda: float(round(summed / total)),
+        "one_place": lambda: round(summed / total, 1),
+        "two_places": lambda: round(summed / total, 2),
         "geometric": lambda: math.exp(sum(math.log(m) * c for m, c in zip(means, counts, strict=True)) / total),
         "geometric_unweighted": lambda: math.prod(means) ** (1 / n),
         "harmonic": lambda: total / sum(c / m for m, c in zip(means, counts, strict=True)),
@@ -277,8 +288,15 @@ MEANS = {  # positions of the switch `join`: (name, sentence); both exercises sh
         "running_average",
         "You average the last result with the next mean, beginning with 0, so late parts weigh most. " + EACH,
     ),
+    "running_by_first": (
+        "running_average",
+        "You join the result so far with the next mean, but its tokens are always those of the first part: add each "
+        "count to them.",
+    ),
     "whole": ("whole_division", "You cut the mean off to a whole number, with // or int: / divides."),
-    "rounded": ("rounded", "Your mean is rounded to a whole number."),
+    "rounded": ("rounded", "Your mean is rounded to a whole number: return it as it is."),
+    "one_place": ("rounded", "Your mean is rounded to one place: return it as it is."),
+    "two_places": ("rounded", "Your mean is rounded to two places: return it as it is."),
     "geometric": (
         "geometric_mean",
         "You take the geometric mean of the means, in which logarithms are averaged. " + EACH,
@@ -314,6 +332,7 @@ MEANS = {  # positions of the switch `join`: (name, sentence); both exercises sh
     ),
     "total_plus_one": ("count_off_by_one", "The number that divides your sum is one too large: divide by sum(counts)."),
 }
+ROUNDED = ("rounded", "one_place", "two_places")
 LISTS = ("products_list", "shares", "weighted_list", "two_results", "sum_and_total")
 
 JOINED_MISTAKES = (
@@ -378,7 +397,7 @@ PERPLEXITY_MISTAKES = (
     *(
         Mistake(name, sentence.replace(EACH, f"{EACH} Then take exp."), switches={"join": key})
         for key, (name, sentence) in MEANS.items()
-        if key not in (*LISTS, "whole", "rounded", "sum", "products")
+        if key not in (*LISTS, *ROUNDED, "whole", "sum", "products")
     ),
     Mistake(
         "sum_of_means",
@@ -397,7 +416,7 @@ PERPLEXITY_MISTAKES = (
         f"You cut the mean loss off to a whole number, with // or int: / divides. {LAST}",
         "whole",
     ),
-    *one("join", "rounded", f"The mean loss is rounded before exp. {LAST}", "rounded"),
+    *one("join", "rounded", f"The mean loss is rounded before exp. {LAST}", *ROUNDED),
     *one("join", "not_joined", f"You return a list: one number for all parts is asked for. {LAST}", *LISTS[:3]),
     *one("join", "two_results", f"You return two numbers: the perplexity alone is asked for. {LAST}", *LISTS[3:]),
     *one("after", "two_results", "You return two numbers: the perplexity alone is asked for.", "two_results"),
@@ -527,7 +546,8 @@ JOINED_LOSS = Exercise(
         LISTS_MULTIPLIED,
         Symptom(
             "counts_misused",
-            f"It is right where all parts have the same number of tokens, and wrong where they have not. {EACH}",
+            "In the cases tried here it is right where all parts have the same number of tokens, and wrong where they "
+            f"have not. {EACH}",
             _counts_matter,
         ),
         Symptom(
@@ -538,7 +558,7 @@ JOINED_LOSS = Exercise(
         ),
         Symptom(
             "parts_joined_wrongly",
-            f"It is right for one part alone, and not always for several. {EACH}",
+            f"In the cases tried here it is right for one part alone, and not always for several. {EACH}",
             _one_part_right,
         ),
     ),
@@ -565,8 +585,8 @@ PERPLEXITY = Exercise(
         LISTS_MULTIPLIED,
         Symptom(
             "counts_misused",
-            "It is right where all parts have the same number of tokens, and wrong where they have not: a part counts "
-            f"as often as it has tokens. {EACH} Then take exp.",
+            "In the cases tried here it is right where all parts have the same number of tokens, and wrong where they "
+            f"have not: a part counts as often as it has tokens. {EACH} Then take exp.",
             _counts_matter,
         ),
         Symptom(
@@ -577,7 +597,7 @@ PERPLEXITY = Exercise(
         ),
         Symptom(
             "parts_joined_wrongly",
-            f"It is right for one part alone, and not always for several. {LAST}",
+            f"In the cases tried here it is right for one part alone, and not always for several. {LAST}",
             _one_part_right,
         ),
     ),

@@ -274,7 +274,7 @@ NOAM_MISTAKES = (
     *one(
         "zero",
         "step_zero_is_zero",
-        f"At step 0 your rate is 0, so the first batch would change nothing. {ZERO}",
+        f"At step 0 your rate is 0 or next to it, so the first batch would change nothing. {ZERO}",
         "nothing",
         edge=True,
     ),
@@ -409,7 +409,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "step_zero_wrong",
-        "Every step from 1 on is right, and step 0 is not. " + ZERO,
+        "In the cases tried here every step from 1 on is right, and step 0 is not. " + ZERO,
         lambda seen: right_only_without(seen, "step 0"),
     ),
     Symptom(

@@ -112,6 +112,9 @@ def _reduced(loss: Tensor, real: Tensor, labels: Tensor, vocab: int, reduction: 
         "all_and_vocab": lambda: total / real.numel() / vocab,
         "all_summed_real_counted": lambda: loss.sum() / count,
         "all": lambda: loss.mean(),
+        "log_of_mean": lambda: -(((-loss).exp() * real).sum() / count).log(),
+        "log_of_row_means": lambda: -(((-loss).exp() * real).sum(-1) / lengths).log().mean(),
+        "log_of_sum": lambda: -((-loss).exp() * real).sum().log(),
         "most": lambda: (loss * real).max(),
         "median": lambda: loss[real].median(),
         "off_by_one": lambda: total / (count + 1),
@@ -169,6 +172,20 @@ SEQUENCE_MISTAKES = (
         "rows",
     ),
     *one("reduction", "mean_of_rows", f"You add up the means of the sequences. {MEAN}", "rows_of_all"),
+    *one(
+        "reduction",
+        "logarithm_after_the_mean",
+        "You add up or average the probabilities of the labels, and take one logarithm at the end: take the logarithm "
+        f"of each, and then the mean. {MEAN}",
+        "log_of_mean",
+        "log_of_sum",
+    ),
+    *one(
+        "reduction",
+        "logarithm_after_the_mean",
+        f"You average the probabilities of each sequence, and take the logarithm of that. {MEAN}",
+        "log_of_row_means",
+    ),
     *one(
         "reduction",
         "padding_counted",
@@ -517,7 +534,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "ignore_default",
-        "It is right except where ignore is left out: give the argument the default -100.",
+        "In the cases tried here it is right except where ignore is left out: give the argument the default -100.",
         _default_wrong,
     ),
     Symptom(
@@ -528,20 +545,21 @@ SYMPTOMS = (
     ),
     Symptom(
         "large_logits",
-        "It is right except where logits are large or lie far apart: work with log_softmax, in one step, and cut "
-        "nothing off.",
+        "In the cases tried here it is right except where logits are large or lie far apart: work with log_softmax, in "
+        "one step, and cut nothing off.",
         lambda seen: right_only_without(seen, "far apart"),
     ),
     Symptom(
         "ignore_unused",
-        "It is right as long as padding has the label -100, and wrong where it has another: pass over the labels that "
-        "are equal to `ignore`, and over no others.",
+        "In the cases tried here it is right as long as padding has the label -100, and wrong where it has another: "
+        "pass over the labels that are equal to `ignore`, and over no others.",
         _ignore_wrong,
     ),
     *LOSS_SYMPTOMS,
     Symptom(
         "padding_wrong",
-        f"It is right as long as there is no padding, and wrong where there is some. {MEAN} Padding counts in neither.",
+        f"In the cases tried here it is right as long as there is no padding, and wrong where there is some. {MEAN} "
+        "Padding counts in neither.",
         _padding_wrong,
     ),
 )
@@ -571,7 +589,7 @@ SEQUENCE_LOSS: Exercise = LossExercise(
         _probe("", [[4, 2, -100, -100], [1, 0, 3, -100], [2, 3, 1, 4]], 6, 5, None),
         _probe("", [[1, 2, 3], [2, 0, 0]], 5, 6, 0),
         _probe("", [[1, 3, 2, 2, 2], [3, 0, 1, 0, 1]], 4, 7, 2),
-        _probe("one token", [[1]], 3, 1),
+        _probe("one token", [[1]], 3, 9),
         _probe("far apart", [[1, 0], [2, 1]], 3, 8, -100, 300.0),
     ),
     compound=loss_wrongly,

@@ -60,6 +60,7 @@ def _weights(share: str, classes: int, eps: float) -> tuple[float, float]:
         "one_plus": lambda: (1 + eps, eps / classes),
         "half": lambda: (1 - eps / 2, eps / 2 / classes),
         "double": lambda: (1 - 2 * eps, 2 * eps / classes),
+        "twice": lambda: ((1 - eps) ** 2, (1 - (1 - eps) ** 2) / classes),
         "square": lambda: (1 - eps, eps / classes**2),
         "label_one_others_one_less": lambda: (1 - eps / classes, eps / classes),
     }.get(share, lambda: (1 - eps, eps / classes))()
@@ -82,6 +83,10 @@ def _per_token(logits: Tensor, target: Tensor, eps: float, how: dict[str, str]) 
     form = how["form"]
     if form == "divergence":
         smooth = smooth - _entropy((a, b), classes)
+    if form == "smooth_of_probabilities":
+        smooth = -eps * logits.softmax(-1).mean(-1)
+    if form == "smooth_log_of_mean":
+        smooth = -eps * logits.softmax(-1).mean(-1).log()
     if form == "smoothed_predictions":
         p = (1 - eps) * logits.softmax(-1) + eps / classes
         label, smooth = -p.log().gather(-1, target.clamp(min=0)[:, None])[:, 0], 0 * smooth
@@ -291,6 +296,12 @@ SMOOTHING_MISTAKES = (
     *one(
         "share", "eps_halved_or_doubled", f"You smooth with half of eps, or with twice eps. {TORCH}", "half", "double"
     ),
+    *one(
+        "share",
+        "smoothed_twice",
+        f"You smooth twice, as where smoothed targets go to cross_entropy together with label_smoothing=eps. {TORCH}",
+        "twice",
+    ),
     *one("share", "divided_twice", f"The smoothing is divided by V twice. {TORCH}", "square"),
     # what stands for log p
     *one(
@@ -352,6 +363,14 @@ SMOOTHING_MISTAKES = (
         "vanishes where the prediction is hopeless. Smooth the target: " + TORCH,
         "smoothed_predictions",
     ),
+    *one(
+        "form",
+        "smoothing_of_probabilities",
+        "Your smoothing is the mean of the probabilities, or the logarithm of that mean: it is eps times the mean of "
+        "-log p over all classes.",
+        "smooth_of_probabilities",
+        "smooth_log_of_mean",
+    ),
     *one("form", "smooths_predictions", f"You smooth the logits and not the targets. {TORCH}", "smoothed_logits"),
     *one(
         "form",
@@ -390,8 +409,14 @@ SMOOTHING_MISTAKES = (
         "The smoothing part also counts the ignored targets, so padding pulls towards the uniform distribution. "
         + IGNORED,
         "smooth_unmasked",
-        "smooth_over_all",
         "label_masked_all_counted",
+    ),
+    *one(
+        "masked",
+        "smoothing_unmasked",
+        f"The smoothing part also counts the ignored targets. {IGNORED} (If you do leave them out: a column (N, 1) "
+        "plus a vector (N,) is a table (N, N), which mixes all targets. squeeze, or keepdim=True in both, mends that.)",
+        "smooth_over_all",
     ),
     *one(
         "masked",
@@ -561,13 +586,14 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         "large_logits",
-        "It is right except where the logits lie far apart: work with log_softmax, in one step, and cut nothing off.",
+        "In the cases tried here it is right except where the logits lie far apart: work with log_softmax, in one "
+        "step, and cut nothing off.",
         lambda seen: right_only_without(seen, "far apart"),
     ),
     Symptom(
         "ignore_index_wrong",
-        "It is right as long as ignore_index is -100, and wrong where it is an id: pass over the targets that are "
-        "equal to it, and over no others; the class itself stays among those that share eps.",
+        "In the cases tried here it is right as long as ignore_index is -100, and wrong where it is an id: pass over "
+        "the targets that are equal to it, and over no others; the class itself stays among those that share eps.",
         _ignore_index_wrong,
     ),
     Symptom(
@@ -579,12 +605,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
     *LOSS_SYMPTOMS,
     Symptom(
         "ignored_wrong",
-        f"It is right as long as no target is ignored, and wrong where some are. {IGNORED}",
+        f"In the cases tried here it is right as long as no target is ignored, and wrong where some are. {IGNORED}",
         lambda seen: _right_without(seen, "some ignored"),
     ),
     Symptom(
         "smoothing_wrong",
-        f"With eps = 0 your loss is right, with a larger eps it is not. {TORCH}",
+        f"In the cases tried here your loss is right with eps = 0, and not with a larger eps. {TORCH}",
         _smoothing_wrong,
     ),
 )
@@ -610,7 +636,7 @@ LABEL_SMOOTHING: Exercise = LossExercise(
     probes=(
         _probe("logits [[0, 1, 3]], target [2], eps 0.1", torch.tensor([[0.0, 1.0, 3.0]]), [2], 0.1, -100),
         _probe("logits of shape (2, 4), target [1, 3], eps 0.2", _logits(2, 4, 1), [1, 3], 0.2, -100),
-        _probe("logits of shape (2, 3), target [0, 2], eps 0.0", _logits(2, 3, 2), [0, 2], 0.0, -100),
+        _probe("logits of shape (2, 3), target [0, 2], eps 0.0", _logits(2, 3, 9), [0, 2], 0.0, -100),
         _probe("logits of shape (3, 5), target [0, 4, 0], eps 0.3", _logits(3, 5, 3), [0, 4, 0], 0.3, -100),
         _probe(
             "logits of shape (4, 5), target [2, -100, 0, -100], eps 0.1: some ignored",
@@ -649,8 +675,8 @@ LABEL_SMOOTHING: Exercise = LossExercise(
             edge=True,
         ),
         _probe(
-            "logits [[1000, 0, -1000]], far apart, target [1], eps 0.1",
-            torch.tensor([[1000.0, 0.0, -1000.0]]),
+            "logits [[1000, 0, -400]], far apart, target [1], eps 0.1",
+            torch.tensor([[1000.0, 0.0, -400.0]]),
             [1],
             0.1,
             -100,

@@ -28,10 +28,10 @@ class _Louder(nn.Module):
         return x * 1.5 if self.training else x
 
 
-class PlainSGD:
+class PlainSGD(torch.optim.Optimizer):
     """Gradient descent with momentum, and what happens around it, in order: "backward", "gradient" and "step".
 
-    As torch's, but without torch.optim, whose first use loads torch's compiler: that may take longer than a check may.
+    As torch's, but without its constructor, which loads torch's compiler: that takes longer than a check may.
     """
 
     def __init__(self, parameters: list[Tensor], lr: float, momentum: float) -> None:
@@ -738,7 +738,7 @@ SYMPTOMS = (
     ),
     Symptom(
         "loss_fn_unused",
-        "It is right with mse_loss and wrong with another loss: call loss_fn(model(x), y).",
+        "In the cases tried here it is right with mse_loss, and wrong with another loss: call loss_fn(model(x), y).",
         lambda seen: right_only_without(seen, "cross-entropy"),
     ),
     Symptom(
@@ -755,13 +755,14 @@ SYMPTOMS = (
     ),
     Symptom(
         "clipping_wrong",
-        f"It is right as long as the gradients are small, and wrong where they are above max_norm. {TOTAL}",
+        f"In the cases tried here it is right as long as the gradients are small, and wrong where they are above "
+        f"max_norm. {TOTAL}",
         _wrong_where("clipped"),
     ),
     Symptom(
         "mode_wrong",
-        "It is right for a model in training mode, and wrong for one that comes from an evaluation: call model.train() "
-        "before the forward pass.",
+        "In the cases tried here it is right for a model in training mode, and wrong for one that comes from an "
+        "evaluation: call model.train() before the forward pass.",
         _wrong_where("evaluation"),
     ),
     Symptom(

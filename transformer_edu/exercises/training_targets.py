@@ -79,6 +79,8 @@ def _rows_of_padding(table: Tensor, target: Tensor, pad: int, rows: str, eps: fl
         table = table.masked_fill(is_pad, filled[rows])
     if rows == "one_hot":
         table = torch.where(is_pad, F.one_hot(target, vocab).float(), table)
+    if rows == "one_beside_shares":
+        table = torch.where(is_pad & (torch.arange(vocab) == pad), 1.0, table)
     if rows == "confident":
         table = torch.where(is_pad & (torch.arange(vocab) == pad), 1 - eps, table)
     if rows == "mask_without_axis":
@@ -90,6 +92,7 @@ def _rows_of_padding(table: Tensor, target: Tensor, pad: int, rows: str, eps: fl
 
 def _finished(table: Tensor, target: Tensor, pad: int, result: str) -> object:
     return {
+        "normalised": lambda: table / table.sum(-1, keepdim=True).clamp(min=1e-9),
         "transposed": lambda: table.T,
         "logarithm": lambda: table.log(),
         "softmax": lambda: table.softmax(-1),
@@ -195,11 +198,29 @@ TARGETS_MISTAKES = (
     *(
         Mistake(
             "torch_form",
-            "You smooth as torch's cross_entropy does: 1 - eps on the target, and eps / vocab on every word, the "
-            f"target and padding among them. The Annotated Transformer does otherwise. {SHARES} {PADDING}",
+            "You smooth as torch's cross_entropy does: eps is divided by vocab, and the target gets such a share on "
+            "top of "
+            f"its 1 - eps. The Annotated Transformer does otherwise. {SHARES} {PADDING if padding else ''}".strip(),
             switches={"share": "vocab", "confidence": "and_share", **padding},
         )
         for padding in PADDINGS
+    ),
+    *(
+        Mistake(
+            "rows_normalised",
+            "You divide each row by its sum at the end, so that the target gets more than 1 - eps. Share eps among "
+            "vocab - 2 words, and the rows sum to 1 by themselves.",
+            switches={"share": share, "confidence": confidence, "result": "normalised"},
+        )
+        for share, confidence in (("vocab", "and_share"), ("vocab", "right"), ("one_less", "right"))
+    ),
+    *(
+        Mistake(
+            "eps_exchanged",
+            "You have exchanged eps and 1 - eps: the target keeps 1 - eps, and the others share eps.",
+            switches={"share": share, "confidence": "eps"},
+        )
+        for share in ("rest", "rest_vocab", "rest_one_less")
     ),
     *(
         Mistake(
@@ -243,7 +264,8 @@ TARGETS_MISTAKES = (
     *one(
         "confidence",
         "target_like_others",
-        f"The target gets no more than the other words. {SHARES}",
+        f"The target gets no more than the other words. {SHARES} (scatter returns a new table, scatter_ writes into "
+        "the old one.)",
         "share",
         rare=True,
     ),
@@ -273,7 +295,7 @@ TARGETS_MISTAKES = (
     *one(
         "column",
         "pad_column_kept",
-        f"The column of padding keeps its share (only the rows of padding are zeroed). {COLUMN}",
+        f"The column of padding keeps its share. {COLUMN}",
         "kept",
     ),
     *one(
@@ -320,7 +342,9 @@ TARGETS_MISTAKES = (
     *one("rows", "pad_rows_filled", f"The rows of padding hold ones. {ROWS}", "ones", rare=True),
     *one("rows", "pad_rows_filled", f"The rows of padding hold -inf. {ROWS}", "minus_inf", rare=True),
     *one("rows", "pad_rows_nan", f"The rows of padding are nan, as 0 / 0 is. {ROWS}", "nan", rare=True),
-    *one("rows", "pad_rows_one_hot", f"The rows of padding have a 1 at padding. {ROWS}", "one_hot"),
+    *one(
+        "rows", "pad_rows_one_hot", f"The rows of padding have a 1 at padding. {ROWS}", "one_hot", "one_beside_shares"
+    ),
     *one(
         "rows",
         "pad_rows_kept",
@@ -455,18 +479,32 @@ SYMPTOMS = (
     CHANGES_INPUT,
     MORE_RESULTS,
     ONLY_SHAPE,
-    Symptom("pad_rows_wrong", f"Only the rows of padding are wrong. {ROWS} {WHICH_ROWS}", _wrong_at("rows")),
-    Symptom("pad_column_wrong", f"Only the column of padding is wrong. {COLUMN}", _wrong_at("column")),
+    Symptom(
+        "pad_rows_wrong",
+        f"In the cases tried here only the rows of padding are wrong. {ROWS} {WHICH_ROWS}",
+        _wrong_at("rows"),
+    ),
+    Symptom(
+        "pad_column_wrong",
+        f"In the cases tried here only the column of padding is wrong. {COLUMN}",
+        _wrong_at("column"),
+    ),
     Symptom(
         "padding_wrong",
-        f"Only padding is wrong, its rows and its column; the rest is right. {COLUMN} {ROWS}",
+        f"In the cases tried here only padding is wrong, its rows and its column. {COLUMN} {ROWS}",
         _wrong_at("rows", "column"),
     ),
-    Symptom("target_wrong", f"Only what the target itself gets is wrong. {SHARES}", _wrong_at("target")),
-    Symptom("shares_wrong", f"Only what the other words get is wrong. {SHARES}", _wrong_at("others")),
+    Symptom(
+        "target_wrong",
+        f"In the cases tried here only what the target itself gets is wrong. {SHARES}",
+        _wrong_at("target"),
+    ),
+    Symptom(
+        "shares_wrong", f"In the cases tried here only what the other words get is wrong. {SHARES}", _wrong_at("others")
+    ),
     Symptom(
         "shares_wrong",
-        f"Padding is right; what the target and the other words get is not. {SHARES}",
+        f"In the cases tried here padding is right, and what the target and the other words get is not. {SHARES}",
         _wrong_at("target", "others"),
     ),
     Symptom(
