@@ -298,6 +298,34 @@ def test_a_cache_computes_the_memory_once_and_copies_seldom():
 
 
 # ---------------------------------------------------------------- errors
+PROMPT, ONE = torch.tensor([[1], [3]]), numbers(1, 2, 3, 4)
+
+
+def greedy(**wrong):
+    good = {"step": as_logits(chain()), "prompt": PROMPT, "stop_id": STOP, "pad_id": PAD, "max_length": 3}
+    return greedy_decode(**good | wrong)
+
+
+def sample(**wrong):
+    good = {"step": as_logits(chain()), "prompt": PROMPT, "stop_id": STOP, "pad_id": PAD, "max_length": 3}
+    return sample_decode(**good | {"generator": torch.Generator()} | wrong)
+
+
+def beam(**wrong):
+    return beam_search(**{"step": chain(), "start_id": START, "stop_id": STOP, "beam": 2, "max_length": 3} | wrong)
+
+
+def pieces(**wrong):
+    return attend_step(**{"query": ONE, "key": ONE, "value": ONE, "cache": None, "rotate": rope} | wrong)
+
+
+def filled(x=None):
+    cache = KeyValueCache()
+    if x is not None:
+        cache.append(None, x, x)
+    return cache
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -307,11 +335,88 @@ def test_a_cache_computes_the_memory_once_and_copies_seldom():
         (lambda: next_probabilities(numbers(3), -1.0, 3, 1.0), "0 is greedy"),
         (lambda: beam_search(chain(), START, STOP, 0, 3), "beam must be"),
         (lambda: cached_causal_mask(4, 3), "n_total must be"),
+        (lambda: greedy(prompt=PROMPT[:, :0]), "prompt must hold a first token for each row"),
+        (lambda: greedy(step=chain()), "step(ids) must have 3 axes (batch, length, vocab_size), got 2 axes"),
+        (lambda: greedy(step=lambda ids: torch.zeros(5, 1, VOCAB)), "a row for each of the 2 rows of ids"),
+        (lambda: greedy(step=lambda ids: torch.zeros(2, 0, VOCAB)), "got (2, 0, 7) = (batch, length, vocab_size)"),
+        (
+            lambda: greedy(step=lambda ids: torch.full((2, 1, VOCAB), math.nan)),
+            "some token in each row a chance, got n",
+        ),
+        (lambda: sample(step=lambda ids: torch.full((2, 1, VOCAB), -math.inf)), "a chance, got -inf for each of them"),
+        (lambda: sample(temperature=math.nan), "temperature must be at least 0, got nan: 0 is greedy"),
+        (lambda: next_probabilities(numbers(3), math.inf, 3, 1.0), "temperature must be finite, got inf"),
+        (lambda: beam(step=as_logits(chain())), "of the next token, got shape (1, 1, 7): step(ids)[:, -1].log_softmax"),
+        (lambda: beam(step=CachedStep(model(), SOURCE[:1])), "CachedStep(..., log_"),
+        (lambda: beam(step=lambda ids: torch.ones(len(ids), VOCAB)), "which are at most 0, got 1: step(ids)[:, -1]"),
+        (lambda: beam(step=lambda ids: torch.full((len(ids), VOCAB), math.nan)), "a chance, got nan"),
+        (lambda: beam(step=lambda ids: torch.zeros(5, VOCAB)), "a row for each of the 1 rows of ids"),
+        (lambda: beam(alpha=math.nan), "alpha must be finite, got nan"),
+        (lambda: CachedStep(model().train(), SOURCE), "model must be in evaluation mode"),
+        (lambda: CachedStep(model(), SOURCE, prompt_mask=SOURCE), "prompt_mask must have dtype bool"),
+        (lambda: CachedStep(model(), SOURCE, prompt_mask=SOURCE_MASK), "prompt_mask must have 2 axes (batch, length)"),
+        (lambda: CachedStep(model(), SOURCE, prompt_mask=SOURCE != 0)(PROMPT), "the shape of the first ids, (2, 1)"),
+        (lambda: CachedStep(model(), SOURCE, prompt_mask=SOURCE[:1] != 0)(SOURCE), "got (1, 5)"),
+        (lambda: CachedStep(model(), SOURCE)(PROMPT[:, 0]), "ids must have 2 axes (batch, length), got 1 axis"),
+        (lambda: pieces(key=ONE[:, :, :2]), "key must have the new tokens that query has, got (1, 2, 2, 4)"),
+        (lambda: pieces(query=ONE[0]), "query must have 4 axes (batch, heads, new, d_k)"),
+        (lambda: pieces(cache=(ONE.repeat(3, 1, 1, 1),) * 2), "got (3, 2, 3, 4): begin anew with None"),
+        (lambda: pieces(cache=(ONE, ONE[0])), "the value of cache must have 4 axes"),
+        (lambda: reorder_cache([(ONE, ONE)], torch.tensor([1])), "parents must lie in 0..0, the hypotheses of the ca"),
+        (lambda: reorder_cache([(ONE, ONE)], torch.tensor([-1])), "got [-1]"),
+        (lambda: filled().append(None, ONE, ONE[:, :, :2]), "the same batch, kv_heads and length"),
+        (
+            lambda: filled(ONE).reorder(torch.tensor([1])),
+            "rows must be rows of the batch that the cache holds, got [1]",
+        ),
         (lambda: KeyValueCache().append(None, numbers(1, 1, 1, 1).requires_grad_(), numbers(1, 1, 1, 1)), "gradients"),
     ],
 )
 def test_wrong_input_is_refused_with_a_sentence(call, text):
     assert text in error_text(ValueError, call)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: greedy(step=model()), "got a Transformer: CachedStep makes one of it"),
+        (lambda: greedy(step=torch.nn.Linear), "step must be a function, step(ids), got the class Linear"),
+        (lambda: greedy(step=lambda ids: None), "step(ids) must be a torch.Tensor, got NoneType"),
+        (lambda: greedy(step=lambda ids: (ids, None)), "step(ids) must be a torch.Tensor, got tuple"),
+        (lambda: greedy(prompt=PROMPT.float()), "prompt must hold whole numbers, got torch.float32"),
+        (lambda: greedy(stop_id=None), "stop_id must be an int, got NoneType"),
+        (lambda: greedy(pad_id="0"), "pad_id must be an int, got str ('0')"),
+        (
+            lambda: sample(generator=0),
+            "generator must be a torch.Generator, such as torch.Generator().manual_seed(0), g",
+        ),
+        (lambda: sample(generator=None), "generator must be a torch.Generator"),
+        (lambda: sample(temperature="1"), "temperature must be a number, got str ('1')"),
+        (lambda: top_k_filter(numbers(2, 3).long(), 2), "logits must be a float tensor, got torch.int64"),
+        (lambda: top_p_filter(numbers(2, 3), None), "p must be a number in 0..1, got NoneType"),
+        (lambda: beam(step=model()), "got a Transformer: CachedStep makes one of it"),
+        (lambda: beam(start_id=PROMPT), "start_id must be an int, got Tensor"),
+        (lambda: beam(stop_id="2"), "stop_id must be an int, got str ('2')"),
+        (lambda: beam(alpha=None), "alpha must be a number, got NoneType"),
+        (lambda: CachedStep(None, SOURCE), "model must be a Transformer, or what has its encode and decode, got None"),
+        (lambda: CachedStep(type(model()), SOURCE), "got the class Transformer"),
+        (lambda: CachedStep(model(), SOURCE)([[1]]), "ids must be a torch.Tensor, got list"),
+        (lambda: CachedStep(model(), SOURCE).reorder([1, 0]), "parents must be a torch.Tensor, got list"),
+        (lambda: pieces(cache=KeyValueCache()), "cache must be a pair (key, value) of tensors, got KeyValueCache"),
+        (lambda: pieces(rotate=None), "rotate must be a function, rotate(x, positions), got NoneType"),
+        (lambda: reorder_cache((ONE, ONE), torch.tensor([0])), "cache[0] must be a pair (key, value) of tensors"),
+        (lambda: reorder_cache(KeyValueCache(), torch.tensor([0])), "cache must be a list of pairs (key, value)"),
+        (lambda: reorder_cache([(ONE, ONE)], torch.tensor([True])), "parents must hold whole numbers, got torch.bool"),
+        (lambda: filled(ONE).reorder(torch.tensor([True])), "rows must hold whole numbers, got torch.bool"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_with_a_sentence(call, text):
+    assert text in error_text(TypeError, call)
+
+
+def test_a_vocabulary_of_nothing_has_no_token_to_filter():
+    for filtered in (top_k_filter(torch.zeros(2, 0), 1), top_p_filter(torch.zeros(2, 0), 0.5)):
+        assert filtered.shape == (2, 0)
 
 
 def test_a_step_or_a_cache_that_has_seen_more_is_refused():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from .errors import check_tensor
+from .errors import check_ids, check_tensor, shape_text
 
 __all__ = ["KeyValueCache"]
 
@@ -54,6 +54,11 @@ class KeyValueCache:
         if key.requires_grad or value.requires_grad:
             raise ValueError("a cache keeps no gradients: decode under torch.no_grad(), or train without a cache")
         if owner not in self._grown:
+            if key.shape[:3] != value.shape[:3]:
+                raise ValueError(
+                    f"key and value must have the same batch, kv_heads and length, got {shape_text(key)} and "
+                    f"{shape_text(value)}"
+                )
             self._grown[owner] = _Buffer(key[:, :, :0], value[:, :, :0], 0)
         buffer = self._grown[owner]
         if len(key) != len(buffer.key):
@@ -73,10 +78,13 @@ class KeyValueCache:
 
     def reorder(self, rows: Tensor) -> None:
         """Go on with other rows of the batch: new row i has what row `rows[i]` had (a beam's parents)."""
-        check_tensor("rows", rows, dims=("batch",))
-        for buffer in self._grown.values():
-            buffer.key, buffer.value = buffer.key[rows], buffer.value[rows]
-        self._fixed = {owner: (key[rows], value[rows]) for owner, (key, value) in self._fixed.items()}
+        check_ids("rows", rows, dims=("batch",))
+        try:
+            for buffer in self._grown.values():
+                buffer.key, buffer.value = buffer.key[rows], buffer.value[rows]
+            self._fixed = {owner: (key[rows], value[rows]) for owner, (key, value) in self._fixed.items()}
+        except IndexError as error:
+            raise ValueError(f"rows must be rows of the batch that the cache holds, got {rows.tolist()}") from error
 
 
 def _with_room(x: Tensor, room: int) -> Tensor:

@@ -179,7 +179,7 @@ def check_number(
     Traceback (most recent call last):
     ValueError: temperature must be at least 0, got -1.0: 0 is greedy
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) not in (int, float) and (isinstance(value, bool) or not isinstance(value, Real)):
         within = "" if most is None else f" in {least}..{most}"
         raise TypeError(f"{name} must be a number{within}, got {_came(value)}")
     why = f": {why}" if why else ""

@@ -5,17 +5,16 @@ Sutskever et al. 2014, section 3.2; the length penalty: Wu et al. 2016, section 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ..errors import check_count
+from ..errors import check_count, check_number, shape_text
+from .steps import Step, check_answer, check_search
 
 __all__ = ["Beam", "Hypothesis", "beam_search", "beam_steps"]
-
-Step = Callable[[Tensor], Tensor]  # ids (hypotheses, length) -> log-probabilities (hypotheses, vocab_size)
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,7 @@ def beam_search(
     >>> tokens, round(2.718281828**score, 2)  # 0.4 * 0.9
     ([2, 0], 0.36)
     """
+    check_number("alpha", alpha)
     finished = [
         hypothesis for state in beam_steps(step, start_id, stop_id, beam, max_length) for hypothesis in state.ended
     ]
@@ -74,12 +74,15 @@ def beam_steps(step: Step, start_id: int, stop_id: int, beam: int, max_length: i
     From each round's continuations the 2 * beam best are looked at: among them at least `beam` do not end. A step with
     a method `reorder(parents)` is told which hypotheses live on, so that its cache can follow.
     """
+    check_search(step, start_id=start_id, stop_id=stop_id)
     check_count("beam", beam)
     check_count("max_length", max_length)
     live = [Hypothesis()]
     for length in range(1, max_length + 1):
         ids = torch.tensor([[start_id, *hypothesis.tokens] for hypothesis in live])  # (live, length)
         log_probabilities = step(ids)
+        if length == 1:
+            _check_first(log_probabilities, ids)
         best = _continued(live, log_probabilities, 2 * beam)
         last = length == max_length
         ended = [h for h in best if h.tokens[-1] == stop_id or last]
@@ -89,6 +92,18 @@ def beam_steps(step: Step, start_id: int, stop_id: int, beam: int, max_length: i
             return
         if hasattr(step, "reorder"):
             step.reorder(torch.tensor([hypothesis.parent for hypothesis in live]))
+
+
+def _check_first(log_probabilities: Tensor, ids: Tensor) -> None:
+    way_out = "step(ids)[:, -1].log_softmax(-1) makes them of logits, as does CachedStep(..., log_probabilities=True)"
+    if isinstance(log_probabilities, Tensor) and log_probabilities.dim() == 3:
+        raise ValueError(
+            "step(ids) must be log-probabilities (hypotheses, vocab_size) of the next token, got shape "
+            f"{shape_text(log_probabilities)}: {way_out}"
+        )
+    check_answer(log_probabilities, ids, dims=("hypotheses", "vocab_size"))
+    if (most := log_probabilities.max().item()) > 1e-2:  # with room for float16
+        raise ValueError(f"step(ids) must be log-probabilities, which are at most 0, got {most:g}: {way_out}")
 
 
 def _continued(live: list[Hypothesis], log_probabilities: Tensor, count: int) -> list[Hypothesis]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..attention import scaled_dot_product_attention
 from ..cache import KeyValueCache
-from ..errors import check_count
+from ..errors import check_callable, check_count, check_float, check_ids, check_list, check_tensor, shape_text
 from ..model import Transformer
 from ..positions import position_ids
 
@@ -48,6 +48,8 @@ def attend_step(
     >>> output.flatten().tolist(), cache[0].shape[2]
     ([2.0, 2.0], 2)
     """
+    check_callable("rotate", rotate, "rotate(x, positions)")
+    _check_pieces({"query": query, "key": key, "value": value}, cache)
     past = 0 if cache is None else cache[0].shape[2]
     positions = torch.arange(past, past + query.shape[2], device=query.device)  # (new,)
     query, key = rotate(query, positions), rotate(key, positions)
@@ -58,6 +60,32 @@ def attend_step(
     return output, (key, value)
 
 
+def _check_pieces(new: dict[str, Tensor], cache: tuple[Tensor, Tensor] | None) -> None:
+    """Raise unless query, key and value have the same new tokens, and the cache holds earlier keys and values."""
+    for name, x in new.items():
+        check_float(name, x, dims=("batch", "heads", "new", "d_v" if name == "value" else "d_k"))
+        if x.shape[2] != new["query"].shape[2]:
+            raise ValueError(
+                f"{name} must have the new tokens that query has, got {shape_text(x)} and {shape_text(new['query'])}"
+            )
+    if cache is None:
+        return
+    _check_pair("cache", cache)
+    for name, old in zip(("key", "value"), cache, strict=True):
+        if old.shape[:2] + old.shape[3:] != new[name].shape[:2] + new[name].shape[3:]:
+            raise ValueError(
+                f"cache must hold {name}s of the batch, heads and width of the new ones, {shape_text(new[name])}, got "
+                f"{shape_text(old)}: begin anew with None"
+            )
+
+
+def _check_pair(name: str, pair: object) -> None:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"{name} must be a pair (key, value) of tensors, got {type(pair).__name__}")
+    for part, x in zip(("key", "value"), pair, strict=True):
+        check_tensor(f"the {part} of {name}", x, dims=("batch", "heads", "length", "d"))
+
+
 def reorder_cache(cache: list[tuple[Tensor, Tensor]], parents: Tensor) -> list[tuple[Tensor, Tensor]]:
     """A new cache in which hypothesis i has what `parents[i]` had: a pair (beam, heads, length, d) for each layer.
 
@@ -65,6 +93,14 @@ def reorder_cache(cache: list[tuple[Tensor, Tensor]], parents: Tensor) -> list[t
     >>> [(key.flatten().tolist(), value.flatten().tolist()) for key, value in reorder_cache(old, torch.tensor([1, 1]))]
     [([2.0, 2.0], [4.0, 4.0])]
     """
+    check_list("cache", cache, of="pairs (key, value), one for each layer")
+    check_ids("parents", parents, dims=("beam",))
+    for layer, pair in enumerate(cache):
+        _check_pair(f"cache[{layer}]", pair)
+        if not all(0 <= parent < len(pair[0]) for parent in parents.tolist()):
+            raise ValueError(
+                f"parents must lie in 0..{len(pair[0]) - 1}, the hypotheses of the cache, got {parents.tolist()}"
+            )
     return [(key[parents], value[parents]) for key, value in cache]
 
 
@@ -92,6 +128,11 @@ class CachedStep:
         prompt_mask: Tensor | None = None,
         log_probabilities: bool = False,
     ) -> None:
+        _check_model(model)
+        if prompt_mask is not None:
+            check_tensor("prompt_mask", prompt_mask, dims=("batch", "length"))
+            if prompt_mask.dtype != torch.bool:
+                raise ValueError(f"prompt_mask must have dtype bool (True = real token), got {prompt_mask.dtype}")
         self.model, self.source_mask, self.log_probabilities = model, source_mask, log_probabilities
         with torch.no_grad():
             self.memory = model.encode(source, source_mask)
@@ -105,7 +146,10 @@ class CachedStep:
 
     def _logits(self, ids: Tensor) -> Tensor:
         """The logits (batch, new, vocab_size) behind each of the tokens that the cache has not seen."""
-        start, stop = self.cache.length, ids.shape[1]
+        start = self.cache.length
+        if not start:
+            self._check_prompt(ids)
+        stop = ids.shape[1]
         if stop <= start:
             raise ValueError(f"ids must be longer than the {start} tokens seen so far, got {stop}: begin a new step")
         if len(self.memory) not in (1, len(ids)):
@@ -121,6 +165,23 @@ class CachedStep:
         memory = self.memory.expand(len(ids), -1, -1)
         return self.model.decode(new, memory, mask, self.source_mask, positions=positions, cache=self.cache)
 
+    def _check_prompt(self, ids: Tensor) -> None:
+        check_ids("ids", ids, dims=("batch", "length"))
+        mask = self.prompt_mask
+        if mask is not None and (len(mask) != len(ids) or mask.shape[1] > ids.shape[1]):
+            raise ValueError(
+                f"prompt_mask must have the shape of the first ids, {shape_text(ids)}, got {shape_text(mask)}"
+            )
+
     def reorder(self, parents: Tensor) -> None:
         """Go on with other hypotheses: number i was number `parents[i]`."""
+        check_ids("parents", parents, dims=("batch",))
         self.cache.reorder(parents.to(self.memory.device))
+
+
+def _check_model(model: object) -> None:
+    if isinstance(model, type) or not (hasattr(model, "encode") and hasattr(model, "decode")):
+        got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise TypeError(f"model must be a Transformer, or what has its encode and decode, got {got}")
+    if getattr(model, "training", False):
+        raise ValueError("model must be in evaluation mode, or dropout disturbs what it says: model.eval()")

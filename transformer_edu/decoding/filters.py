@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import check_count, check_tensor
+from ..errors import check_count, check_float, check_number
 
 __all__ = ["next_probabilities", "top_k_filter", "top_p_filter"]
 
@@ -22,7 +22,7 @@ def top_k_filter(logits: Tensor, k: int) -> Tensor:
     >>> top_k_filter(torch.tensor([[1.0, 3.0, 2.0]]), 2).tolist()
     [[-inf, 3.0, 2.0]]
     """
-    check_tensor("logits", logits, dims=("batch", "vocab_size"))
+    check_float("logits", logits, dims=("batch", "vocab_size"))
     check_count("k", k)
     kth = logits.topk(min(k, logits.shape[-1])).values[:, -1:]  # (batch, 1)
     return logits.masked_fill(logits < kth, -torch.inf)
@@ -37,14 +37,13 @@ def top_p_filter(logits: Tensor, p: float) -> Tensor:
     >>> top_p_filter(torch.tensor([[0.5, 0.3, 0.2]]).log(), 0.7).isfinite().tolist()
     [[True, True, False]]
     """
-    check_tensor("logits", logits, dims=("batch", "vocab_size"))
-    if not 0 <= p <= 1:
-        raise ValueError(f"p must lie in 0..1, got {p}: it is a share of the probability")
+    check_float("logits", logits, dims=("batch", "vocab_size"))
+    check_number("p", p, least=0, most=1, why="it is a share of the probability")
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)  # (batch, vocab_size)
     probabilities = ordered.double().softmax(-1)
     before = probabilities.cumsum(-1) - probabilities  # what the likelier tokens have together
     out = before >= p - 1e-9
-    out[:, 0] = False
+    out[:, :1] = False
     return logits.masked_fill(torch.zeros_like(out).scatter(-1, order, out), -torch.inf)
 
 
@@ -58,9 +57,8 @@ def next_probabilities(logits: Tensor, temperature: float, k: int, p: float) -> 
     >>> next_probabilities(torch.tensor([1.0, 3.0, 2.0]), 0, 3, 1.0).tolist()
     [0.0, 1.0, 0.0]
     """
-    check_tensor("logits", logits, dims=("vocab_size",))
-    if temperature < 0:
-        raise ValueError(f"temperature must be at least 0, got {temperature}: 0 is greedy")
+    check_float("logits", logits, dims=("vocab_size",))
+    check_number("temperature", temperature, least=0, why="0 is greedy")
     if temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).to(logits.dtype)
     return top_p_filter(top_k_filter(logits[None] / temperature, k), p)[0].softmax(-1)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from ..errors import check_count, check_tensor
+from ..errors import check_count, check_ids, check_kind
 from .filters import next_probabilities
+from .steps import Step, check_answer, check_search
 
 __all__ = ["greedy_decode", "greedy_steps", "sample_decode"]
-
-Step = Callable[[Tensor], Tensor]  # ids (batch, length) -> logits (batch, length or 1, vocab_size)
 
 
 def greedy_decode(step: Step, prompt: Tensor, stop_id: int, pad_id: int, max_length: int) -> Tensor:
@@ -60,6 +59,7 @@ def sample_decode(
     >>> sample_decode(count_up, torch.tensor([[1]]), 4, 0, 5, generator=chance).tolist()
     [[2, 3, 4]]
     """
+    check_kind("generator", generator, torch.Generator, "a torch.Generator, such as torch.Generator().manual_seed(0)")
 
     def draw(logits: Tensor) -> Tensor:
         k_all = logits.shape[-1] if k is None else k
@@ -74,13 +74,19 @@ def sample_decode(
 def _one_path(
     step: Step, prompt: Tensor, stop_id: int, pad_id: int, max_length: int, *, choose: Callable[[Tensor], Tensor]
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    check_tensor("prompt", prompt, dims=("batch", "length"))
+    check_search(step, stop_id=stop_id, pad_id=pad_id)
+    check_ids("prompt", prompt, dims=("batch", "length"))
     check_count("max_length", max_length, least=0)
+    if not prompt.shape[1]:
+        raise ValueError("prompt must hold a first token for each row, such as the start, got length 0")
     ids, ended = prompt, torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     for _ in range(max_length):
         if ended.all():
             return
-        logits = step(ids)[:, -1]  # (batch, vocab_size)
+        answer = step(ids)  # (batch, length or 1, vocab_size)
+        if ids is prompt:
+            check_answer(answer, ids, dims=("batch", "length", "vocab_size"))
+        logits = answer[:, -1]  # (batch, vocab_size)
         token = choose(logits).masked_fill(ended, pad_id)  # (batch,)
         ended = ended | (token == stop_id)
         ids = torch.cat([ids, token[:, None]], 1)  # (batch, length + 1)
