@@ -407,7 +407,7 @@ def test_a_wrong_decoder_layer_is_named(answer, name):
         (
             lambda x, m, p, t, k, pre: wired()(x, m, p, t, k, pre) * (1 if pre else 2),
             "post_wrong",
-            "With pre_norm True it is right, with False it is not.",
+            "it is right with pre_norm True, and not with False.",
         ),
     ],
 )
@@ -501,7 +501,7 @@ def frozen_copies(make_layer, n):
         (lambda make, n: nn.Sequential(*copy.deepcopy([make()] * n)), "one_layer_shared"),
         (lambda make, n: Stack(make(), lambda layer, x: through([layer] * n, x)), "one_layer_shared"),
         (lambda make, n: Stack([make() for _ in range(n)]), "not_registered"),
-        (made_in_forward, "not_registered"),
+        (made_in_forward, "made_in_forward"),
         (partly_hidden, "partly_registered + one_layer_at_least"),
         (frozen_copies, "frozen"),
         (listed, "no_forward"),
@@ -630,3 +630,40 @@ def test_a_right_run_is_accepted(answer):
 )
 def test_a_wrong_run_is_named(answer, name):
     named(answer, RUN, name)
+
+
+# ---------------------------------------------------------------- what students were told in trials
+def test_two_mistakes_of_a_batch_are_shown_where_both_can_be_seen():
+    def both(sequences, start, stop, pad, ignore=-100):
+        width = max(map(len, sequences)) + 1
+        rows = [([start, *y], [*y, stop], [ignore] * (width - len(y) - 1)) for y in sequences]
+        target_in, target_out = (torch.tensor([row[i] + row[2] for row in rows]) for i in (0, 1))
+        return target_in, target_out, torch.tensor([len(y) for y in sequences])
+
+    found = verdict(both, load("model.decoder_io"))
+    assert found.mistake == "ignore_in_input + old_lengths"
+    assert "On this input the labels are right, the input and lengths are not." in found.message
+
+
+def test_a_negative_number_is_not_taken_for_ignore():
+    def below_zero(labels, start, pad, ignore=-100):
+        out = torch.cat([labels.new_full((len(labels), 1), start), labels[:, :-1]], 1)
+        return out.masked_fill(out < 0, pad)
+
+    found = verdict(below_zero, load("model.shift_right"))
+    assert found.mistake == "negatives_replaced" and "no embedding has a row" not in found.message
+
+
+def test_layers_made_in_forward_are_not_said_to_compute_the_right_result():
+    found = verdict(made_in_forward, load("model.build_stack"))
+    assert found.mistake == "made_in_forward" and "right result" not in found.message
+
+
+def test_a_last_layer_left_out_is_not_said_to_come_of_range_alone():
+    def short(x, layers, mask, final_norm, pre_norm):
+        for layer in layers[:-1]:
+            x = layer(x, mask)
+        return final_norm(x) if pre_norm else x
+
+    found = verdict(short, load("model.run_stack"))
+    assert found.mistake == "last_layer_missing" and "layers[:-1]" in found.message

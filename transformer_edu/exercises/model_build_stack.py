@@ -25,8 +25,11 @@ __all__ = ["BUILD_STACK", "Layer", "Maker", "StackExercise", "described"]
 class Layer(nn.Module):
     """(row, 2) -> (row, 2), in whole numbers, so that what a stack gives can be read."""
 
+    made = 0  # how many there have been so far
+
     def __init__(self) -> None:
         super().__init__()
+        Layer.made += 1
         self.weight = nn.Parameter(torch.tensor([[1.0, 1.0], [-2.0, 1.0]]))
         self.bias = nn.Parameter(torch.tensor([1.0, 0.0]))
         self.calls: list[Layer] | None = None  # where a check wants to know the order of the calls
@@ -55,6 +58,7 @@ def described(stack: object) -> str:
     calls: list[Layer] = []
     for layer in layers:
         layer.calls = calls
+    made = Layer.made
     try:
         y = stack(torch.tensor([[1.0, 2.0]]))
         calls = list(calls)  # what is called later on, as by a checkpoint in the backward pass, is not counted
@@ -63,6 +67,7 @@ def described(stack: object) -> str:
     if not isinstance(y, Tensor):
         return f"a module with {_count(parameters)}; its forward gives {kind_of(freeze(y))}"
     words = [f"a module with {_count(parameters)}", f"[1, 2] becomes {_row(y)}"]
+    words += ["layers are made in forward"] if Layer.made > made else []
     words += _untrained(y, parameters, layers)
     in_turn = len(calls) == len(set(calls)) == len(layers)
     if calls and not in_turn:
@@ -186,6 +191,17 @@ def _handed_on(way: str, x: Tensor, start: Tensor, y: Tensor, *, last: bool) -> 
     }.get(way, lambda: y)()
 
 
+class _Making(nn.Module):
+    """Layers that are made when it is called."""
+
+    def __init__(self, make_layer: Callable[[], nn.Module], n: int, way: str) -> None:
+        super().__init__()
+        self.make_layer, self.n, self.way = make_layer, n, way
+
+    def forward(self, x: Tensor) -> object:
+        return _through([self.make_layer() for _ in range(self.n)], x, self.way)
+
+
 def _made(make_layer: Callable[[], nn.Module], n: int, making: str) -> list:
     if making == "calls":
         return [make_layer() for _ in range(n)]
@@ -227,6 +243,7 @@ def build(
     stack = _Stack(layers, held, way)
     return {
         "module": lambda: stack,
+        "made_in_forward": lambda: _Making(make_layer, len(layers), way),
         "list": lambda: layers,
         "tuple": lambda: tuple(layers),
         "module_list": lambda: nn.ModuleList(layers),
@@ -258,7 +275,7 @@ OWN = "each layer has parameters of its own: call make_layer n times, or make a 
 CHAIN = "Each layer must get what the one before it gave."
 REGISTERED = (
     "PyTorch finds layers that are attributes of a module, or in a ModuleList or Sequential; in a plain list, tuple or "
-    "dict it does not, nor where they are made only inside forward."
+    "dict it does not."
 )
 NUMBER = "You build {}: n are asked for."
 
@@ -274,6 +291,12 @@ MISTAKES = (
         "some_parameters_shared",
         f"Your layers share some of their parameters. In a stack {OWN}",
         {"making": "tied_weights"},
+    ),
+    *each(
+        "made_in_forward",
+        "The layers are made in forward, anew in each call: nothing that they learn is kept, and parameters() finds "
+        "none. Make them once, in __init__, and keep them in a ModuleList.",
+        {"given": "made_in_forward"},
     ),
     *each(
         "not_registered",

@@ -544,8 +544,8 @@ DECODER_IO = Exercise(
         ),
         Symptom(
             "ignore_default",
-            "It is right where ignore is given. Where it is left out, the labels are filled up with something else "
-            "than -100, its default.",
+            "In the cases tried here it is right where ignore is given. Where it is left out, the labels are filled up "
+            "with something else than -100, its default.",
             _default_differs,
         ),
         Symptom(

@@ -629,13 +629,13 @@ SYMPTOMS = (
     ),
     Symptom(
         "post_wrong",
-        f"With pre_norm True it is right, with False it is not. There each sub-layer is {POST}.",
+        f"In the cases tried here it is right with pre_norm True, and not with False. There each sub-layer is {POST}.",
         alone_right(lambda probe: probe.make()[5]),
     ),
     Symptom(
         "pre_wrong",
-        f"With pre_norm False it is right, with True it is not. There each sub-layer is {PRE}, and the memory goes in "
-        "as it is.",
+        f"In the cases tried here it is right with pre_norm False, and not with True. There each sub-layer is {PRE}, "
+        "and the memory goes in as it is.",
         alone_right(lambda probe: not probe.make()[5]),
     ),
 )

@@ -172,7 +172,7 @@ MISTAKES = (
         {"order": "first_only"},
     ),
     *each("first_layer_missing", "The first layer is left out: counting begins at 0.", {"order": "without_first"}),
-    *each("last_layer_missing", "The last layer is left out: range(n) already ends before n.",
+    *each("last_layer_missing", "The last layer is left out: layers[:-1] and range(n - 1) end before it.",
           {"order": "without_last"}),
     *each(
         "one_layer_repeated",
@@ -343,19 +343,19 @@ RUN_STACK = LayerExercise(
         ),
         Symptom(
             "post_wrong",
-            "With pre_norm True it is right, with False it is not: there nothing follows the last layer, and every "
-            "layer gets the mask as well.",
+            "In the cases tried here it is right with pre_norm True, and not with False: there nothing follows the "
+            "last layer, and every layer gets the mask as well.",
             alone_right(lambda probe: probe.make()[4]),
         ),
         Symptom(
             "pre_wrong",
-            "With pre_norm False it is right, with True it is not: there final_norm is called once, on what the last "
-            "layer gives.",
+            "In the cases tried here it is right with pre_norm False, and not with True: there final_norm is called "
+            "once, on what the last layer gives.",
             alone_right(lambda probe: not probe.make()[4]),
         ),
         Symptom(
             "one_layer_right",
-            f"With one layer it is right, with more it is not. {IN_TURN}",
+            f"In the cases tried here it is right with one layer, and not with more. {IN_TURN}",
             alone_right(lambda probe: "1 layer" in probe.says),
         ),
     ),

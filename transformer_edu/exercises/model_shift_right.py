@@ -85,6 +85,8 @@ def _replaced(out: Tensor, labels: Tensor, start: int, pad: int, ignore: int, re
         return out.masked_fill(out != ignore, pad)
     if replaced == "removed":
         return out[out != ignore]
+    if replaced == "negatives":
+        return out.masked_fill(out < 0, pad)
     old = {"minus_100": -100, "pad_to_ignore": pad}.get(replaced, ignore)
     new = {"kept": old, "0": 0, "start": start, "pad_to_ignore": ignore, "minus_1": -1, "1": 1}.get(replaced, pad)
     return out.masked_fill(out == old, new)
@@ -269,6 +271,13 @@ MISTAKES = (
         IGNORED.format("replaces -100 whatever ignore is: that is only its default."),
         {"replaced": "minus_100"},
     ),
+    *each(
+        "negatives_replaced",
+        "Where the shift brings ignore, the input must be pad. Yours replaces every negative label: ignore may be "
+        "another number, such as 0.",
+        {"replaced": "negatives"},
+        edge=True,
+    ),
     *each("ignore_becomes_zero", IGNORED.format("is 0 there whatever pad is."), {"replaced": "0"}),
     *each("ignore_becomes_start", IGNORED.format("is the start there."), {"replaced": "start"}),
     *each("ignore_becomes_minus_1", IGNORED.format("is -1 there."), {"replaced": "minus_1"}),
@@ -341,6 +350,7 @@ BATCHES = (  # labels, start, pad, ignore, whether it is an edge case
     ([[4, 2, -100, -100]], 0, 0, -100, True),
     ([[-100, -100, 5, 6, 2]], 1, 3, -100, True),
     ([[5], [6]], 1, 0, -100, True),
+    ([[4, 5, 2, 0, 0], [6, 2, 0, 0, 0]], 1, 3, 0, True),
 )
 
 SHIFT_RIGHT = Exercise(
@@ -399,9 +409,9 @@ SHIFT_RIGHT = Exercise(
         LIST_RESULT,
         Symptom(
             "wrong_beside_ignore",
-            "It is right where no label is ignore, and wrong where one is: in the shifted tensor each ignore becomes "
-            "pad, and all else stays.",
-            alone_wrong("-100]", "-1]", "[-100"),
+            "In the cases tried here it is right where no label is ignore, and wrong where one is: in the shifted "
+            "tensor each ignore becomes pad, and all else stays.",
+            alone_wrong("-100]", "-1]", "[-100", "ignore 0"),
         ),
     ),
 )
