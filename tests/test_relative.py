@@ -601,9 +601,19 @@ def test_the_shift_is_a_view():
 # ---------------------------------------------------------------- errors
 def test_shapes_that_do_not_fit_are_refused_with_their_numbers():
     x, table = numbers(BATCH, HEADS, QUERY, D_K), numbers(HEADS, QUERY + KEY - 1, D_K)
+    shift = (
+        "x must have a row for each query, and a column for each of the query + key - 1 distances, at least as many as "
+        "rows, got shape "
+    )
     cases = {
-        "x must have a column for each of the query + key - 1 distances, at least as many as rows, got shape (4, 3)": (
-            lambda: relative_shift(torch.zeros(4, 3))
+        f"{shift}(4, 3)": lambda: relative_shift(torch.zeros(4, 3)),
+        f"{shift}(0, 3)": lambda: relative_shift(torch.zeros(0, 3)),
+        "base must be above 0, got 0": lambda: rope(x, base=0),
+        "base must be above 0, got nan": lambda: RotaryPosition(base=math.nan),
+        "width must be even, got 3: columns turn in pairs": lambda: RotaryPosition(width=3),
+        "width must be at least 2, got 0": lambda: RotaryPosition(width=0),
+        "positions must be numbers, got a mask: positions.position_ids counts the real tokens of one": (
+            lambda: rope(x, torch.ones(QUERY).bool())
         ),
         "x must have at least 2 axes (..., query, distances), got 1 axis: shape (4,)": (
             lambda: relative_shift(torch.zeros(4))
@@ -628,8 +638,39 @@ def test_shapes_that_do_not_fit_are_refused_with_their_numbers():
     }
     for text, call in cases.items():
         assert error_text(ValueError, call) == text
-    text = error_text(TypeError, lambda: t5_bucket(torch.zeros(3)))
-    assert text == "relative must hold whole numbers, got torch.float32: .long() makes them"
+    flag = "bidirectional must be True or False, got"
+    kinds = {
+        "relative must hold whole numbers, got torch.float32: .long() makes them": lambda: t5_bucket(torch.zeros(3)),
+        f"{flag} int (32)": lambda: t5_bucket(distances(3, 3), 32, 128),
+        f"{flag} str ('no')": lambda: T5Position(n_heads=2, bidirectional="no"),
+        "causal must be True or False, got NoneType": lambda: XLPosition(d_model=6, n_heads=2, causal=None),
+        "x must be a float tensor, got torch.int64: .float() makes one": lambda: rope(torch.ones(2, 4).long()),
+        "base must be a number, got NoneType": lambda: rope(x, base=None),
+        "base must be a number, got str ('x')": lambda: RotaryPosition(base="x"),
+        "width must be an int, got float (2.0): int(width) makes one": lambda: rope(x, width=2.0),
+        "width must be an int, got str ('2'): int(width) makes one": lambda: RotaryPosition(width="2"),
+    }
+    for text, call in kinds.items():
+        assert error_text(TypeError, call) == text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "shape"),
+    [
+        ({"key": numbers(BATCH, HEADS, KEY, D_K - 1)}, "(batch, heads, key, d_k)"),
+        ({"key": numbers(BATCH + 1, HEADS, KEY, D_K)}, "(batch, heads, key, d_k)"),
+        ({"position": numbers(HEADS + 1, QUERY + KEY - 1, D_K)}, "(heads, distances, d_k)"),
+        ({"u": numbers(D_K, HEADS)}, "(heads, d_k)"),
+        ({"v": numbers(HEADS, D_K + 1)}, "(heads, d_k)"),
+    ],
+)
+def test_relative_scores_of_tensors_that_do_not_fit_are_refused_by_name(wrong, shape):
+    good = {"query": numbers(BATCH, HEADS, QUERY, D_K), "key": numbers(BATCH, HEADS, KEY, D_K)}
+    good |= {"position": numbers(HEADS, QUERY + KEY - 1, D_K), "u": numbers(HEADS, D_K), "v": numbers(HEADS, D_K)}
+    (name,) = wrong
+    text = error_text(ValueError, lambda: relative_scores(**good | wrong))
+    assert text.startswith(f"{name} of shape {tuple(wrong[name].shape)} does not broadcast to")
+    assert f"= {shape}: shapes are aligned from the right" in text
 
 
 def test_a_scheme_made_for_another_attention_is_refused_by_name():

@@ -46,10 +46,10 @@ def relative_shift(x: Tensor) -> Tensor:
     check_tensor("x", x, dims=("query", "distances"), leading=True)
     n_queries, n_distances = x.shape[-2:]
     n_keys = n_distances - n_queries + 1
-    if n_keys < 1:
+    if not 1 <= n_queries <= n_distances:
         raise ValueError(
-            f"x must have a column for each of the query + key - 1 distances, at least as many as rows, "
-            f"got shape {shape_text(x)}"
+            f"x must have a row for each query, and a column for each of the query + key - 1 distances, at least as "
+            f"many as rows, got shape {shape_text(x)}"
         )
     if x.stride(-2) < x.stride(-1):  # transposed or expanded: there is no such view
         x = x.clone(memory_format=torch.contiguous_format)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import check_choice, check_count, check_tensor, shape_text
+from ..errors import check_choice, check_count, check_float, check_number, check_tensor, shape_text
 from .position import Position
 
 __all__ = ["RotaryPosition", "pairing_order", "rope"]
@@ -41,7 +41,8 @@ def rope(
     >>> rope(torch.tensor([[1.0, 0.0], [1.0, 0.0]])).round(decimals=3).tolist()  # cos 0, sin 0; cos 1, sin 1
     [[1.0, 0.0], [0.5400000214576721, 0.8410000205039978]]
     """
-    check_tensor("x", x, dims=("length", "d_k"), leading=True)
+    check_float("x", x, dims=("length", "d_k"), leading=True)
+    check_number("base", base, above=0)
     check_choice("pairing", pairing, PAIRINGS)
     width = _checked_width(x, width)
     angles = _angles(_checked_positions(x, positions), width, base)  # (..., length, width / 2)
@@ -73,12 +74,15 @@ def pairing_order(d_k: int, *, device: torch.device | None = None) -> Tensor:
 
 def _angles(positions: Tensor, width: int, base: float) -> Tensor:
     """position * base^(-2i / width), in float64: far positions make large angles. (..., length, width / 2)."""
-    exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64) / width
-    return positions.double()[..., None] * base**-exponents
+    exponents = torch.arange(0, -width, -2, device=positions.device, dtype=torch.float64) / width
+    return positions.double()[..., None] * base**exponents
 
 
 def _checked_width(x: Tensor, width: int | None) -> int:
-    width = x.shape[-1] if width is None else width
+    if width is None:
+        width = x.shape[-1]
+    else:
+        check_count("width", width)
     if width % 2 or not 0 < width <= x.shape[-1]:
         raise ValueError(
             f"width must be an even number from 2 to d_k ({x.shape[-1]}), got {width}: columns turn in pairs"
@@ -90,6 +94,8 @@ def _checked_positions(x: Tensor, positions: Tensor | None) -> Tensor:
     if positions is None:
         return torch.arange(x.shape[-2], device=x.device)  # (length,)
     check_tensor("positions", positions)
+    if positions.dtype == torch.bool:
+        raise ValueError("positions must be numbers, got a mask: positions.position_ids counts the real tokens of one")
     if positions.dim() == 2 and x.dim() == 4 and positions.shape in ((1, x.shape[-2]), (x.shape[0], x.shape[-2])):
         return positions[:, None]  # (batch, 1, length)
     if positions.shape != (x.shape[-2],):
@@ -115,7 +121,12 @@ class RotaryPosition(Position):
 
     def __init__(self, *, base: float = 10000.0, pairing: str = "interleaved", width: int | None = None) -> None:
         super().__init__()
+        check_number("base", base, above=0)
         check_choice("pairing", pairing, PAIRINGS)
+        if width is not None:
+            check_count("width", width, least=2)
+            if width % 2:
+                raise ValueError(f"width must be even, got {width}: columns turn in pairs")
         self.base, self.pairing, self.width = base, pairing, width
 
     def forward(self, query: Tensor, key: Tensor, *, scale: float) -> tuple[Tensor, Tensor, None]:

@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..errors import check_count, check_tensor
+from ..errors import check_count, check_flag, check_ids
 from .position import Position, check_queries, distances
 
 __all__ = ["T5Position", "t5_bucket"]
@@ -34,9 +34,7 @@ def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 3
     >>> t5_bucket(torch.tensor([-9, -1, 0, 1, 9]), False, num_buckets=8, max_distance=16).tolist()
     [6, 1, 0, 0, 0]
     """
-    check_tensor("relative", relative)
-    if relative.is_floating_point() or relative.dtype == torch.bool:
-        raise TypeError(f"relative must hold whole numbers, got {relative.dtype}: .long() makes them")
+    check_ids("relative", relative)
     exact = _check_buckets(bidirectional, num_buckets, max_distance)
     side = num_buckets // 2 if bidirectional else num_buckets  # buckets for one direction
     distance = relative.abs() if bidirectional else (-relative).clamp(min=0)
@@ -48,6 +46,7 @@ def t5_bucket(relative: Tensor, bidirectional: bool = True, num_buckets: int = 3
 
 def _check_buckets(bidirectional: bool, num_buckets: int, max_distance: int) -> int:
     """Raise unless the numbers make sense; returns how many distances have a bucket of their own."""
+    check_flag("bidirectional", bidirectional)
     check_count("num_buckets", num_buckets, least=4 if bidirectional else 2)
     check_count("max_distance", max_distance)
     exact = num_buckets // 4 if bidirectional else num_buckets // 2

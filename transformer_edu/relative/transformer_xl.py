@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import check_count, check_divides, check_tensor, shape_text
+from ..errors import check_broadcast, check_count, check_divides, check_flag, check_tensor, shape_text
 from ..positions import sinusoids
 from .position import Position, check_queries, relative_shift
 
@@ -56,18 +56,23 @@ def relative_scores(query: Tensor, key: Tensor, position: Tensor, u: Tensor, v: 
     """
     check_tensor("query", query, dims=("batch", "heads", "query", "d_k"))
     check_tensor("key", key, dims=("batch", "heads", "key", "d_k"))
-    n_distances = query.shape[-2] + key.shape[-2] - 1
+    batch, heads, n_queries, d_k = query.shape
+    n_distances = n_queries + key.shape[2] - 1
+    check_tensor("position", position, dims=("heads", "distances", "d_k"))
+    if position.shape[1] != n_distances:
+        raise ValueError(
+            f"position must have query + key - 1 = {n_distances} rows, one for each distance, "
+            f"got shape {shape_text(position)}"
+        )
+    sizes = {"batch": batch, "heads": heads, "key": key.shape[2], "distances": n_distances, "d_k": d_k}
     for name, x, dims in (
+        ("key", key, ("batch", "heads", "key", "d_k")),
         ("position", position, ("heads", "distances", "d_k")),
         ("u", u, ("heads", "d_k")),
         ("v", v, ("heads", "d_k")),
     ):
         check_tensor(name, x, dims=dims)
-    if position.shape[-2] != n_distances:
-        raise ValueError(
-            f"position must have query + key - 1 = {n_distances} rows, one for each distance, "
-            f"got shape {shape_text(position)}"
-        )
+        check_broadcast(name, x, [sizes[word] for word in dims], axes=f"({', '.join(dims)})")
     content = (query + u[:, None]) @ key.transpose(-2, -1)  # (batch, heads, query, key)
     by_distance = (query + v[:, None]) @ position.transpose(-2, -1)  # (batch, heads, query, distances)
     return (content + relative_shift(by_distance)) / math.sqrt(query.shape[-1])
@@ -109,6 +114,7 @@ class XLPosition(Position):
         super().__init__()
         check_count("d_model", d_model)
         check_count("n_heads", n_heads)
+        check_flag("causal", causal)
         if d_k is None:
             check_divides("n_heads", n_heads, "d_model", d_model, why="d_k is d_model / n_heads, unless you give it")
         d_k = d_model // n_heads if d_k is None else d_k
