@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformer_edu import attention
 from transformer_edu.exercises import load, model_parts, sandbox
 from transformer_edu.exercises.model_build_stack import Layer, described
+from transformer_edu.exercises.model_decoder_io import batch
 from transformer_edu.exercises.outcome import same_outcome
 
 IO, SHIFT, LAYER, BUILD, RUN = (
@@ -667,3 +668,13 @@ def test_a_last_layer_left_out_is_not_said_to_come_of_range_alone():
 
     found = verdict(short, load("model.run_stack"))
     assert found.mistake == "last_layer_missing" and "layers[:-1]" in found.message
+
+
+def test_lists_changed_where_ignore_is_left_out_are_not_labels_filled_up_with_something_else():
+    def changing(sequences, start, stop, pad, ignore=None):
+        right = batch(sequences, start, stop, pad, -100 if ignore is None else ignore)
+        if ignore is None:
+            sequences[0].append(stop)
+        return right
+
+    assert verdict(changing, IO).mistake == "changes_input"

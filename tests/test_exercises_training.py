@@ -612,3 +612,14 @@ def test_an_optimizer_of_the_probes_is_one_of_torch():
     seen = []
     verdict("train_step", lambda model, optimizer, *others: seen.append(isinstance(optimizer, torch.optim.Optimizer)))
     assert seen and all(seen)
+
+
+def test_a_gradient_is_called_wrong_only_where_it_is():
+    def fails_far_apart(logits, target, eps=0.1, ignore_index=-100):
+        if logits.abs().max() > 100:
+            return None
+        return smoothing_wrongly(logits, target, eps, ignore_index)
+
+    assert verdict("label_smoothing", fails_far_apart).mistake == "large_logits"
+    of_an_id = lambda x, t, eps=0.1, i=-100: None if i == 1 else smoothing_wrongly(x, t, eps, i)  # noqa: E731
+    assert verdict("label_smoothing", of_an_id).mistake != "gradient_wrong"

@@ -720,9 +720,9 @@ SYMPTOMS = (
     ),
     Symptom(
         "products_underflow",
-        "Short hypotheses are right; where the sum of log-probabilities reaches about -780 they are not. A product of"
-        " probabilities is 0 there, as exp(-780) is. Add log-probabilities (and begin with -inf, not with some -100,"
-        " for a place that is empty).",
+        "In the cases tried here short hypotheses are right, and those whose log-probabilities sum to about -780 are"
+        " not. Do you multiply probabilities? Their product is 0 there, as exp(-780) is: add log-probabilities. (And an"
+        " empty place begins with -inf, not with some -100.)",
         lambda seen: (
             all(same_outcome(e, g) for p, e, g in seen if p.make()[4] != LONG)
             and not all(same_outcome(e, g) for p, e, g in seen)

@@ -448,7 +448,8 @@ def _default_differs(seen: Seen) -> bool:
     if pairs is None or [("left out" in p.says) for p in wrong] != [True]:
         return False
     (_, e, g) = next(s for s in seen if s[0] is wrong[0])
-    return same_value([e.value[0], e.value[2]], [g.value[0], g.value[2]])
+    labels = same_value(e.value[1], g.value[1])
+    return not labels and same_value([e.value[0], e.value[2]], [g.value[0], g.value[2]])
 
 
 def _too_wide(seen: Seen) -> bool:

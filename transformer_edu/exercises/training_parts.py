@@ -159,9 +159,10 @@ def _constant_added(seen: Seen) -> bool:
 
 
 def _gradient_wrong(seen: Seen) -> bool:
-    """The loss is always right; so what is wrong is its gradient."""
+    """The loss is always right, and its gradient is not."""
     found = _core_losses(seen) or []
-    return bool(found) and all(abs(a - b) <= 1e-4 * (1 + abs(a)) for _, _, a, b in found)
+    gradients = all(torch.allclose(x, y, rtol=1e-4, atol=1e-4) for x, y, _, _ in found)
+    return not gradients and all(abs(a - b) <= 1e-4 * (1 + abs(a)) for _, _, a, b in found)
 
 
 def _numpy_refused(seen: Seen) -> bool:

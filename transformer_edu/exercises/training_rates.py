@@ -419,19 +419,21 @@ SYMPTOMS = (
     ),
     Symptom(
         "factor_of_sizes",
-        "The shape is right: for one d_model and one warmup, all your rates are the right ones times one number. But "
-        "that number changes with the sizes, so the power of d_model or of warmup in front is wrong. The peak, at step "
-        "= warmup, must be 1 / sqrt(d_model * warmup).",
+        "In the cases tried here the shape is right: for one d_model and one warmup, all your rates are the right ones "
+        "times one number. But that number changes with the sizes, so the power of d_model or of warmup in front is "
+        "wrong. The peak, at step = warmup, must be 1 / sqrt(d_model * warmup).",
         _factor_of_sizes,
     ),
     Symptom(
         "warmup_wrong",
-        f"After the warm-up your rate is right, before its end it is not: there it is step * warmup^-1.5, {MEET}.",
+        f"In the cases tried here your rate is right after the warm-up, and not before its end: there it is step * "
+        f"warmup^-1.5, {MEET}.",
         _warmup_wrong,
     ),
     Symptom(
         "decay_wrong",
-        "Before the end of the warm-up your rate is right, after it it is not: there it is step^-0.5.",
+        "In the cases tried here your rate is right before the end of the warm-up, and not after it: there it is "
+        "step^-0.5.",
         _decay_wrong,
     ),
 )
