@@ -435,7 +435,7 @@ def bare(x=X, memory=MEMORY, parts=None, pre_norm=True):
         (lambda: tie_weights(torch.zeros(3, 2), nn.Linear(2, 3)), TypeError, "output must be a torch.nn.Module"),
         (lambda: count_parameters(nn.Linear(1, 1).state_dict()), TypeError, "model must be a torch.nn.Module"),
         (lambda: count_flops(nn.Linear, X), TypeError, "model must be a torch.nn.Module, got the class Linear"),
-        (lambda: decoder_io([5, 6], 1, 2, 0), TypeError, "sequences[0] must be a list of ids, got int (5)"),
+        (lambda: decoder_io([5, 6], 1, 2, 0), ValueError, "sequences[0] must have 1 axis (length), got 0 axes"),
         (lambda: decoder_io([[5, 6.5]], 1, 2, 0), TypeError, "sequences[0] must hold whole numbers"),
         (lambda: decoder_io([["a"]], 1, 2, 0), TypeError, "which are whole numbers, got ['a']"),
         (lambda: decoder_io([[[5, 6]]], 1, 2, 0), ValueError, "sequences[0] must have 1 axis (length)"),

@@ -1,6 +1,7 @@
 """Tasks against num2words, the calendar of the standard library and SHA-256; their splits, batches and alignments."""
 
 import hashlib
+import math
 import random
 from datetime import date, datetime
 
@@ -13,6 +14,7 @@ from transformer_edu import tasks
 from transformer_edu.tasks import (
     Draws,
     Example,
+    Task,
     Vocabulary,
     alignment_matrix,
     alignment_score,
@@ -352,9 +354,101 @@ def test_noise_replaces_the_share_of_target_tokens_it_is_asked_for_and_nothing_e
 
 
 def test_no_examples_are_an_error():
-    for call in (lambda: alignment_matrix([]), lambda: tasks.copy().exact_match([], [])):
+    task = tasks.copy()
+    for call in (
+        lambda: alignment_matrix([]),
+        lambda: task.exact_match([], []),
+        lambda: task.batch([]),
+        lambda: task.batch_at([], 1),
+        lambda: with_noise(task, [], 0.5),
+    ):
         assert error_text(ValueError, call) == "examples must hold at least one example, got none"
-    assert "at least one sequence" in error_text(ValueError, lambda: tasks.copy().batch([]))
+
+
+def test_examples_may_come_one_by_one():
+    task = tasks.copy()
+    examples = task.examples(3)
+    ids = task.batch(each for each in examples).target_out
+    assert torch.equal(ids, task.batch(examples).target_out)
+    assert task.exact_match(ids, (each for each in examples)) == 1.0
+    assert torch.equal(alignment_matrix(each for each in examples), alignment_matrix(examples))
+
+
+COPY, BAD = tasks.copy(), Example(("a",), ("a", "b"), ((0,), (1,)), "")
+ALIGNMENT = alignment_matrix([number_in_words(54)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "text"),
+    [
+        (TypeError, lambda: tasks.fingerprint(b"a"), "text must be a text, got bytes"),
+        (ValueError, lambda: Draws("a").choice([]), "items must hold at least one to choose, got none"),
+        (TypeError, lambda: Draws("a").sample(None, 1), "items must be a list, got NoneType"),
+        (ValueError, lambda: Draws("a").sample("abc", -1), "n must be at least 0, got -1"),
+        (ValueError, lambda: tasks.copy(lengths=5), "lengths must be (shortest, longest) with 1 <="),
+        (ValueError, lambda: tasks.sort(lengths=(1.0, 4.0)), "got (1.0, 4.0)"),
+        (ValueError, lambda: tasks.reverse(lengths=(1, 2, 3)), "got (1, 2, 3)"),
+        (ValueError, lambda: tasks.number_words(max_digits=True), "max_digits must lie in 1..6, got True"),
+        (ValueError, lambda: number_in_words(54.0), "number must be a whole number from 0 to 999999, got 54.0"),
+        (ValueError, lambda: number_in_words(torch.tensor(54)), "got tensor(54)"),
+        (
+            TypeError,
+            lambda: tasks.written_date("1987-03-03", tasks.DATE_FORMATS[0]),
+            "day must be a datetime.date, got",
+        ),
+        (ValueError, lambda: tasks.written_date(date(1987, 3, 3), "%d.%m.%Y"), "form must be one of '{day} {month}"),
+        (TypeError, lambda: Vocabulary(3), "tokens must be a list of texts, got int (3)"),
+        (TypeError, lambda: Vocabulary(["a", 2]), "tokens[1] must be a text, got int (2)"),
+        (TypeError, lambda: Vocabulary("ab").encode([["a"], ["b"]]), "the texts of one sequence, got [['a'], ['b']]"),
+        (TypeError, lambda: Vocabulary("ab").encode(None), "tokens must be the texts of one sequence, got None"),
+        (TypeError, lambda: Vocabulary("ab").decode([3.7]), "ids must be the whole numbers of one sequence, got [3.7]"),
+        (TypeError, lambda: Vocabulary("ab").decode(torch.tensor([3.7])), "ids must hold whole numbers"),
+        (
+            ValueError,
+            lambda: Vocabulary("ab").labels(torch.tensor([[3, 4]])),
+            "ids must have 1 axis (length), got 2 axes",
+        ),
+        (TypeError, lambda: Vocabulary("ab").labels("ab"), "ids must be the whole numbers of one sequence, got 'ab'"),
+        (TypeError, lambda: Task("mine", COPY.source, ["a"], COPY.draw), "target must be a Vocabulary, got list"),
+        (TypeError, lambda: Task("mine", COPY.source, COPY.target, None), "draw must be a function, draw(draws) -> Ex"),
+        (TypeError, lambda: idle().examples(1), "what draw returns must be an Example, got NoneType"),
+        (TypeError, lambda: COPY.examples(3, seed="0"), "seed must be an int, got str ('0')"),
+        (TypeError, lambda: COPY.batch(COPY.examples(1)[0]), "examples must be a list of Examples, got Example"),
+        (TypeError, lambda: COPY.batch(["ab"]), "examples[0] must be an Example, got str ('ab')"),
+        (TypeError, lambda: COPY.batch_at(1, COPY.examples(3)), "examples must be a list of Examples, got int (1)"),
+        (TypeError, lambda: COPY.batch_at(COPY.examples(3), "1"), "step must be an int, got str ('1')"),
+        (TypeError, lambda: COPY.batch_at(COPY.examples(3), 1, seed=None), "seed must be an int, got NoneType"),
+        (
+            TypeError,
+            lambda: COPY.exact_match(None, COPY.examples(3)),
+            "answers must be a list of rows of ids, got None",
+        ),
+        (
+            ValueError,
+            lambda: COPY.exact_match(torch.zeros(1, 2, 3).long(), COPY.examples(1)),
+            "answers must have 2 axes",
+        ),
+        (TypeError, lambda: COPY.exact_match(torch.zeros(1, 2), COPY.examples(1)), "answers must hold whole numbers"),
+        (TypeError, lambda: with_noise(COPY.examples(3), COPY, 0.5), "task must be a Task, got list"),
+        (TypeError, lambda: with_noise(COPY, ["ab"], 0.5), "examples[0] must be an Example"),
+        (
+            TypeError,
+            lambda: with_noise(COPY, COPY.examples(3), "0.5"),
+            "share must be a number in 0..1, got str ('0.5')",
+        ),
+        (ValueError, lambda: alignment_matrix([BAD]), "the alignment of examples[0] must have places in 0..0 for each"),
+        (TypeError, lambda: alignment_score(ALIGNMENT, ALIGNMENT), "weights must be a float tensor, got torch.bool"),
+        (ValueError, lambda: alignment_score(ALIGNMENT.float(), ALIGNMENT.float()), "alignment must have dtype bool"),
+        (ValueError, lambda: alignment_score(ALIGNMENT * math.nan, ALIGNMENT), "weights must be numbers, got nan"),
+    ],
+)
+def test_what_no_task_can_work_with_is_an_error(kind, call, text):
+    assert text in error_text(kind, call)
+
+
+def idle():
+    """A task that makes nothing."""
+    return Task("idle", COPY.source, COPY.target, lambda draws: None)
 
 
 # ---------------------------------------------------------------- alignments

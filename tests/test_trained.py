@@ -85,6 +85,21 @@ def test_another_stage_is_refused():
     assert "stage must be one of" in error_text(ValueError, lambda: number_words_model("last"))
 
 
+def test_a_recipe_that_cannot_be_trained_is_refused_before_training(tmp_path):
+    def text(kind, path=tmp_path / "new.pt", recipe=None, **changed):
+        return error_text(kind, lambda: rebuild(path, RECIPE | changed if recipe is None else recipe))
+
+    assert text(ValueError, lr=0.1) == "recipe must have the names of RECIPE: missing none, left over ['lr']"
+    assert "missing ['seed']" in text(ValueError, recipe={name: RECIPE[name] for name in RECIPE if name != "seed"})
+    assert text(TypeError, recipe=[1]) == "recipe must be a dict such as RECIPE, got list"
+    assert text(ValueError, stages={}) == "recipe['stages'] must name one stage or more, got none"
+    assert text(ValueError, stages={"early": 0, "final": 3}) == "recipe['stages']['early'] must be at least 1, got 0"
+    assert text(ValueError, path=tmp_path) == f"path must be a file, got the folder {tmp_path}: name a file in it"
+    assert text(TypeError, path=3) == "path must be the path of a file, got int (3)"
+    assert text(FileNotFoundError, path=tmp_path / "no" / "new.pt").startswith(f"{tmp_path / 'no'} is no folder")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_file_is_made_by_make_and_shipped_with_the_package():
     assert "\ncheckpoint:" in (ROOT / "Makefile").read_text()
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]

@@ -37,7 +37,7 @@ def decoder_io(
     check_list("sequences", sequences, of="lists of ids")
     _check_special(start_id=start_id, stop_id=stop_id, pad_id=pad_id)
     check_int("ignore", ignore)
-    rows = [_ids_of(f"sequences[{row}]", sequence) for row, sequence in enumerate(sequences)]
+    rows = [_ids_of(row, sequence) for row, sequence in enumerate(sequences)]
     if not rows:
         raise ValueError("sequences must hold at least one sequence, got none")
     lengths = torch.tensor([len(ids) + 1 for ids in rows])  # (batch,)
@@ -49,15 +49,14 @@ def decoder_io(
     return target_in, target_out, lengths
 
 
-def _ids_of(name: str, sequence: Sequence[int]) -> Tensor:
-    check_list(name, sequence, of="ids")
+def _ids_of(row: int, sequence: Sequence[int]) -> Tensor:
     try:
         ids = torch.as_tensor(sequence)
     except (TypeError, ValueError, RuntimeError) as error:  # torch has its own word for each kind of thing
-        raise TypeError(f"{name} must be a list of ids, which are whole numbers, got {sequence!r}") from error
-    if ids.numel():
-        check_ids(name, ids, dims=("length",))
-    return ids.long()
+        raise TypeError(f"sequences[{row}] must be a list of ids, which are whole numbers, got {sequence!r}") from error
+    if ids.numel() and (ids.dtype != torch.int64 or ids.dim() != 1):
+        check_ids(f"sequences[{row}]", ids, dims=("length",))
+    return ids.long()  # an empty list makes a float tensor
 
 
 def _check_special(**ids: int) -> None:

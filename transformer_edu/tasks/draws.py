@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from ..errors import check_count
+from ..errors import check_count, check_kind
 
 __all__ = ["Draws", "fingerprint"]
 
@@ -19,6 +19,7 @@ def fingerprint(text: str) -> int:
     >>> fingerprint("abc") == 0xBA7816BF8F01CFEA
     True
     """
+    check_kind("text", text, str, "a text")
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
@@ -43,10 +44,14 @@ class Draws:
 
     def choice(self, items: Sequence[T]) -> T:
         """One of the items."""
+        if not len(items):
+            raise ValueError("items must hold at least one to choose, got none")
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[T], n: int) -> list[T]:
         """`n` different ones of the items, in random order."""
+        check_kind("items", items, Iterable, "a list")
+        check_count("n", n, least=0)
         rest = list(items)
         if n > len(rest):
             raise ValueError(f"n must be at most {len(rest)}, the number of items, got {n}")

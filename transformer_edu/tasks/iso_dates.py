@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from string import Formatter
 
+from ..errors import check_choice, check_kind
 from .draws import Draws
 from .task import Example, Task, Vocabulary
 
@@ -57,6 +58,8 @@ def written_date(day: date, form: str) -> Example:
     >>> "".join(example.source), "".join(example.target), example.alignment[5]
     ('3rd of March, 1987', '1987-03-03', (7, 8, 9, 10, 11))
     """
+    check_kind("day", day, date, "a datetime.date")
+    check_choice("form", form, DATE_FORMATS)
     fields = {
         "year": str(day.year),
         "month": MONTHS[day.month - 1],

@@ -50,9 +50,10 @@ def _sequences(name: str, n_symbols: int, lengths: tuple[int, int], answer: Call
     check_count("n_symbols", n_symbols, least=2)
     if n_symbols > len(ascii_lowercase):
         raise ValueError(f"n_symbols must be at most {len(ascii_lowercase)}, got {n_symbols}: the symbols are letters")
-    least, most = lengths
-    if not 1 <= least <= most:
+    pair = isinstance(lengths, tuple | list) and [type(length) for length in lengths] == [int, int]
+    if not pair or not 1 <= lengths[0] <= lengths[1]:
         raise ValueError(f"lengths must be (shortest, longest) with 1 <= shortest <= longest, got {lengths}")
+    least, most = lengths
     letters = ascii_lowercase[:n_symbols]
 
     def draw(draws: Draws) -> Example:

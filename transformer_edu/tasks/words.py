@@ -29,8 +29,8 @@ def number_words(*, max_digits: int = 6) -> Task:
     >>> example.source, example.target
     (('twenty', 'two'), ('zwei', 'und', 'zwanzig'))
     """
-    if max_digits not in range(1, 7):
-        raise ValueError(f"max_digits must lie in 1..6, got {max_digits}: the words end below a million")
+    if type(max_digits) is not int or not 1 <= max_digits <= 6:
+        raise ValueError(f"max_digits must lie in 1..6, got {max_digits!r}: the words end below a million")
 
     def draw(draws: Draws) -> Example:
         n_digits = 1 + draws.below(max_digits)
@@ -52,7 +52,7 @@ def number_in_words(number: int) -> Example:
     >>> example.source, example.target, example.alignment
     (('fifty', 'four'), ('vier', 'und', 'fünfzig'), ((1,), (), (0,)))
     """
-    if number not in range(LIMIT):
+    if type(number) is not int or not 0 <= number < LIMIT:
         raise ValueError(f"number must be a whole number from 0 to {LIMIT - 1}, got {number!r}")
     english, german, alignment = _words(number, last=True)
     return Example(tuple(english), tuple(german), tuple(alignment), str(number))

@@ -8,11 +8,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..errors import check_choice
+from ..errors import check_choice, check_count, check_kind
 from ..masks import causal_mask, padding_mask
 from ..model import Transformer, TransformerConfig, build_transformer
 from ..tasks import Task, number_words
 from ..training import fit, linear_lr, sequence_loss
+from ..training.checkpoints import check_place
 
 __all__ = ["RECIPE", "number_words_model", "rebuild"]
 
@@ -61,6 +62,8 @@ def rebuild(path: str | Path = WEIGHTS, recipe: Mapping = RECIPE) -> None:
     The same file comes out on the same machine with the same version of torch; on others the last digits differ.
     Both functions leave torch's generator as it was.
     """
+    check_place("path", path)
+    _check_recipe(recipe)
     task, stages = number_words(), dict(recipe["stages"])
     train = task.examples(recipe["examples"])
     model, weights = _untrained(task, recipe), {}
@@ -85,6 +88,20 @@ def rebuild(path: str | Path = WEIGHTS, recipe: Mapping = RECIPE) -> None:
         report=keep,
     )
     torch.save({"recipe": dict(recipe), "weights": weights}, path)
+
+
+def _check_recipe(recipe: Mapping) -> None:
+    check_kind("recipe", recipe, Mapping, "a dict such as RECIPE")
+    missing, extra = sorted(RECIPE.keys() - recipe.keys()), sorted(recipe.keys() - RECIPE.keys())
+    if missing or extra:
+        raise ValueError(
+            f"recipe must have the names of RECIPE: missing {missing or 'none'}, left over {extra or 'none'}"
+        )
+    check_kind("recipe['stages']", recipe["stages"], Mapping, "a dict of steps")
+    if not recipe["stages"]:
+        raise ValueError("recipe['stages'] must name one stage or more, got none")
+    for stage, step in recipe["stages"].items():
+        check_count(f"recipe['stages'][{stage!r}]", step)
 
 
 def _untrained(task: Task, recipe: Mapping = RECIPE) -> Transformer:

@@ -85,6 +85,13 @@ def check_path(name: str, path: object) -> None:
         raise ValueError(f"{name} must be a file, got the folder {path}: name a file in it")
 
 
+def check_place(name: str, path: object) -> None:
+    """Raise unless a file may be written at `path`."""
+    check_path(name, path)
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"{Path(path).parent} is no folder: make it before training begins")
+
+
 def _check_both(model: object, optimizer: object) -> None:
     check_module("model", model)
     check_kind("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")

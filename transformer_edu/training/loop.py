@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ..errors import check_callable, check_count
-from .checkpoints import check_path, load_checkpoint, save_checkpoint
+from .checkpoints import check_place, load_checkpoint, save_checkpoint
 from .schedules import set_lr
 from .steps import check_loss, check_training, update
 
@@ -60,9 +60,7 @@ def fit(
         if given is not None:
             check_callable(name, given, form)
     if checkpoint is not None:
-        check_path("checkpoint", checkpoint)
-        if not Path(checkpoint).parent.is_dir():
-            raise FileNotFoundError(f"{Path(checkpoint).parent} is no folder: make it before training begins")
+        check_place("checkpoint", checkpoint)
     done, losses = 0, []
     if checkpoint is not None and Path(checkpoint).exists():
         done, losses = load_checkpoint(checkpoint, model=model, optimizer=optimizer)
