@@ -616,3 +616,8 @@ def test_an_unknown_mistake_gets_no_name_but_the_first_difference(answer):
     assert (found.status, found.mistake) == ("wrong", None)
     assert "The first entry of the weights that differs: at [batch 0, head 0, query 0, key 0]" in found.message
     assert found.difference is not None
+
+
+def test_a_softmax_in_half_precision_is_not_called_wrong_for_large_numbers():
+    found = load("attention.softmax").check(lambda x, dim: x.softmax(dim).half(), quiet=True)
+    assert found.mistake is None and "should have dtype float32, but has float16" in found.message
