@@ -211,11 +211,17 @@ def test_a_model_without_attention_is_told_so():
     )
 
 
-@pytest.mark.parametrize(("weights", "got"), [(None, "NoneType"), (torch.zeros(2, 4, 5), "(2, 4, 5)")])
-def test_a_module_that_gives_no_weights_is_told_so(weights, got):
+X = torch.zeros(2, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [((X, None), "NoneType"), ((X, X), "(2, 4, 5)"), (X, "(2, 4, 5)"), (None, "NoneType"), ((X, X, X), "tuple")],
+)
+def test_a_module_that_gives_no_weights_is_told_so(result, got):
     class Odd(nn.Module):
         def forward(self, x, need_weights=False):
-            return x, weights
+            return result
 
     model = nn.ModuleDict({"odd": Odd()})
     with record_attention(model):
@@ -223,6 +229,18 @@ def test_a_module_that_gives_no_weights_is_told_so(weights, got):
     assert text == f"module 'odd' must return (output, weights (batch, heads, query, key)), got {got}"
 
 
-def test_something_else_than_a_module_is_refused_by_its_type():
-    with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got list"), record_attention([]):
-        pass
+@pytest.mark.parametrize(("model", "got"), [([], "list"), (nn.Linear, "the class Linear: Linear(...) makes one")])
+def test_something_else_than_a_module_is_refused_by_its_type(model, got):
+    def enter():
+        with record_attention(model):
+            pass
+
+    assert error_text(TypeError, enter) == f"model must be a torch.nn.Module, got {got}"
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_that_are():
+    with record_attention(nn.ModuleDict({"first": MultiHeadAttention(d_model=4, n_heads=2)})) as recorded:
+        with pytest.raises(KeyError, match="no attention module is called 'frist': their names are 'first'"):
+            recorded["frist"]
+        assert recorded.get("frist") is None
+    assert dict(recorded) == {"first": []}

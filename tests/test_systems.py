@@ -102,6 +102,8 @@ def test_the_whole_table_makes_many_tokens_of_one_and_refuses_other_lengths():
 def test_unknown_faults_are_refused_with_the_list():
     said = error_text(ValueError, lambda: text(System001, faults=["no_dropout"]))
     assert all(fault in said for fault in FAULTS_001)
+    said = error_text(TypeError, lambda: text(System001, faults="mask_ignored"))
+    assert said == "faults must be a list of names from FAULTS_001, got str ('mask_ignored')"
 
 
 # ---------------------------------------------------------------- 002
@@ -160,3 +162,79 @@ def test_weights_that_do_not_fit_are_refused_by_name():
     wrong = state | {"linear_q.weight": torch.zeros(4, 3)}
     said = error_text(ValueError, lambda: load_weights(model, wrong, NAMES_003))
     assert "query_projection.linear.weight must have shape (4, 4), got (4, 3)" in said
+    for kind, call, said in (
+        (TypeError, lambda: load_weights(state, model, NAMES_003), "model must be a torch.nn.Module, got dict"),
+        (TypeError, lambda: load_weights(model, model, NAMES_003), "state must be a dict from names to tensors"),
+        (
+            TypeError,
+            lambda: load_weights(model, state | {"linear_q.bias": [0.0]}, NAMES_003),
+            "state['linear_q.bias'] mu",
+        ),
+        (
+            ValueError,
+            lambda: load_weights(model, state | {"query_projection.linear.bias": LENGTHS}, NAMES_003),
+            "as a second",
+        ),
+        (TypeError, lambda: load_weights(model, state, None), "names must be a list of pairs"),
+        (
+            ValueError,
+            lambda: our_name("a", {"a": "b"}),
+            "names must hold pairs (pattern, what takes its place), got 'a'",
+        ),
+        (TypeError, lambda: our_name(3, NAMES_003), "theirs must be a name, got int (3)"),
+    ):
+        assert said in error_text(kind, call)
+
+
+# ---------------------------------------------------------------- errors
+WIDE = SIZES | {"n_layers": 2.0}
+
+
+def second():
+    return KeepEverySecond(d_in=5, d_model=4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "said"),
+    [
+        (ValueError, lambda: KeepEverySecond(d_in=0, d_model=4), "d_in must be at least 1, got 0"),
+        (TypeError, lambda: KeepEverySecond(d_in=4, d_model=4.0), "d_model must be an int, got float (4.0)"),
+        (TypeError, lambda: second()([[1.0]]), "features must be a torch.Tensor, got list"),
+        (ValueError, lambda: second()(FEATURES[..., :4]), "features must have d_in (5) columns, got 4"),
+        (ValueError, lambda: second()(FEATURES.double()), "features must be torch.float32 on cpu"),
+        (TypeError, lambda: second().lengths(torch.tensor([3.5])), "lengths must hold whole numbers"),
+        (TypeError, lambda: speech(KeepEverySecond), "frontend must be a function, frontend(features), got the class"),
+        (
+            TypeError,
+            lambda: speech(lengths_follow=True),
+            "frontend must have a method lengths for lengths_follow, got Lin",
+        ),
+        (TypeError, lambda: speech()(FEATURES, [8, 4], LABELS), "lengths must be a torch.Tensor, got list"),
+        (TypeError, lambda: speech()(FEATURES, None, LABELS), "lengths must be a torch.Tensor, got NoneType"),
+        (
+            TypeError,
+            lambda: System000(**WIDE, frontend=nn.Identity(), vocab_size=3),
+            "n_layers must be an int, got float",
+        ),
+        (TypeError, lambda: System001(**TEXT | WIDE), "n_layers must be an int, got float (2.0)"),
+        (TypeError, lambda: System002(**TEXT | WIDE), "n_layers must be an int, got float (2.0)"),
+        (ValueError, lambda: System002(**TEXT | {"d_model": 0}), "d_model must be at least 1, got 0"),
+        (TypeError, lambda: text(System002, source_pad_id=None), "source_pad_id must be an int, got NoneType"),
+        (TypeError, lambda: text(System002, dropout="0.1"), "dropout must be a number in 0..1, got str ('0.1')"),
+        (
+            ValueError,
+            lambda: text(System001)(SOURCE, TARGET, SOURCE != 0),
+            "source_mask must have 3 axes (batch, query, k",
+        ),
+        (TypeError, lambda: text(System001)(SOURCE, TARGET, None, 3), "target_mask must be a torch.Tensor, got int"),
+        (ValueError, lambda: text(System002)(SOURCE, TARGET[0]), "target must have 2 axes (batch, target), got 1 axis"),
+        (TypeError, lambda: text(System002)(SOURCE, None), "target must be a torch.Tensor, got NoneType"),
+        (
+            TypeError,
+            lambda: attention_003(d_model=8, n_heads=2, relative="rope"),
+            "relative must be True or False, got st",
+        ),
+    ],
+)
+def test_what_no_system_can_work_with_is_refused_with_a_sentence(kind, call, said):
+    assert said in error_text(kind, call)

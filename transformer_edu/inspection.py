@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from .errors import shape_text
+from .errors import check_module, shape_text
 
 __all__ = ["record_attention"]
 
@@ -24,7 +24,7 @@ def record_attention(model: nn.Module) -> Iterator[Mapping[str, list[Tensor]]]:
     An attention module is any module whose `forward` takes `need_weights` and returns (output, weights): this
     course's `MultiHeadAttention`, a reader's own, and torch's. The value under each name is a list with one tensor
     (batch, heads, query, key) per call, detached; a module that was not called has an empty list. Raises ValueError
-    if there is no attention module in `model`.
+    if there is no attention module in `model`; a name that is not there gets a KeyError with those that are.
 
     >>> from transformer_edu.heads import MultiHeadAttention
     >>> import torch
@@ -34,14 +34,13 @@ def record_attention(model: nn.Module) -> Iterator[Mapping[str, list[Tensor]]]:
     >>> {name: [tuple(w.shape) for w in calls] for name, calls in weights.items()}
     {'first': [(1, 2, 3, 3)]}
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    check_module("model", model)
     found = {name: module for name, module in model.named_modules() if _gives_weights(module)}
     if not found:
         raise ValueError(
             f"no attention module in {type(model).__name__}: a module counts as one when its forward takes need_weights"
         )
-    recorded: dict[str, list[Tensor]] = {name: [] for name in found}
+    recorded = _Recorded({name: [] for name in found})
     handles = []
     try:
         for name, module in found.items():
@@ -50,6 +49,13 @@ def record_attention(model: nn.Module) -> Iterator[Mapping[str, list[Tensor]]]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+class _Recorded(dict[str, list[Tensor]]):
+    """Names of modules, which are long and easily misspelt, and the weights of each call."""
+
+    def __missing__(self, name: str) -> list[Tensor]:
+        raise KeyError(f"no attention module is called {name!r}: their names are {', '.join(map(repr, self))}")
 
 
 def _gives_weights(module: nn.Module) -> bool:
@@ -70,7 +76,7 @@ def _hook(module: nn.Module, name: str, calls: list[Tensor]) -> list:
         return bound.args, bound.kwargs
 
     def after(_module: nn.Module, _args: tuple, _kwargs: dict, result: tuple) -> tuple[Tensor, Tensor | None]:
-        output, weights = result
+        output, weights = result if isinstance(result, tuple) and len(result) == 2 else (None, result)
         if not isinstance(weights, Tensor) or weights.dim() != 4:
             got = shape_text(weights) if isinstance(weights, Tensor) else type(weights).__name__
             raise ValueError(f"module {name!r} must return (output, weights (batch, heads, query, key)), got {got}")

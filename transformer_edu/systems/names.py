@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 
-from ..errors import shape_text
+from ..errors import check_kind, check_list, check_module, check_tensor, shape_text
 
 __all__ = ["Names", "load_weights", "our_name"]
 
@@ -20,7 +20,12 @@ def our_name(theirs: str, names: Names) -> str:
     >>> our_name("layers.0.W_Q.weight", [(r"W_Q\\b", "query_projection.linear")])
     'layers.0.query_projection.linear.weight'
     """
-    for pattern, ours in names:
+    check_kind("theirs", theirs, str, "a name")
+    check_list("names", names, of="pairs (pattern, what takes its place)")
+    for pair in names:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"names must hold pairs (pattern, what takes its place), got {pair!r} among them")
+        pattern, ours = pair
         theirs = re.sub(pattern, ours, theirs)
     return theirs
 
@@ -28,7 +33,7 @@ def our_name(theirs: str, names: Names) -> str:
 def load_weights(model: nn.Module, state: Mapping[str, Tensor], names: Names) -> None:
     """Load `state`, whose keys are a system's own, into `model`. Shapes may differ by axes of size 1.
 
-    Raises ValueError for a parameter that is missing, left over, or of another shape.
+    Raises ValueError for a parameter that is missing, left over, given twice, or of another shape.
 
     >>> import torch
     >>> model = nn.Linear(2, 1, bias=False)
@@ -36,8 +41,15 @@ def load_weights(model: nn.Module, state: Mapping[str, Tensor], names: Names) ->
     >>> model.weight.tolist()
     [[3.0, 4.0]]
     """
-    wanted = model.state_dict()
-    found = {our_name(theirs, names): tensor for theirs, tensor in state.items()}
+    check_module("model", model)
+    check_kind("state", state, Mapping, "a dict from names to tensors, as a model's state_dict()")
+    wanted, found = model.state_dict(), {}
+    for theirs, tensor in state.items():
+        check_tensor(f"state[{theirs!r}]", tensor)
+        name = our_name(theirs, names)
+        if name in found:
+            raise ValueError(f"state must have one tensor for each parameter, got {theirs!r} as a second {name!r}")
+        found[name] = tensor
     missing, extra = sorted(wanted.keys() - found.keys()), sorted(found.keys() - wanted.keys())
     if missing or extra:
         raise ValueError(f"the weights do not fit: missing {missing or 'none'}, left over {extra or 'none'}")

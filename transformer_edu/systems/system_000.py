@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ..errors import check_tensor
+from ..errors import check_callable, check_count, check_ids, check_like, check_tensor
 from ..feedforward import ConvolutionFeedForward
 from ..heads import MultiHeadAttention
 from ..masks import causal_mask, padding_mask
@@ -48,13 +48,23 @@ class KeepEverySecond(nn.Module):
 
     def __init__(self, *, d_in: int, d_model: int) -> None:
         super().__init__()
+        check_count("d_in", d_in)
+        check_count("d_model", d_model)
         self.proj = nn.Linear(d_in, d_model)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self.proj(features[:, ::2])
+        check_tensor("features", features, dims=("batch", "frames", "d_in"))
+        if features.shape[-1] != self.proj.in_features:
+            raise ValueError(f"features must have d_in ({self.proj.in_features}) columns, got {features.shape[-1]}")
+        try:
+            return self.proj(features[:, ::2])
+        except RuntimeError:
+            check_like("features", features, self.proj.weight)
+            raise
 
     def lengths(self, lengths: Tensor) -> Tensor:
         """How many frames are left of so many (batch,)."""
+        check_ids("lengths", lengths, dims=("batch",))
         return (lengths + 1) // 2
 
 
@@ -90,6 +100,10 @@ class System000(nn.Module):
         feed_forward_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_callable("frontend", frontend, "frontend(features)")
+        check_count("n_layers", n_layers)
+        if lengths_follow and not hasattr(frontend, "lengths"):
+            raise TypeError(f"frontend must have a method lengths for lengths_follow, got {type(frontend).__name__}")
         self.lengths_follow = lengths_follow
 
         def attention() -> MultiHeadAttention:
@@ -119,6 +133,7 @@ class System000(nn.Module):
 
     def masks(self, n_frames: int, lengths: Tensor, n_labels: int) -> tuple[Tensor, Tensor]:
         """(source mask (batch, 1, 1, frames), target mask (target, target)) for so many frames behind the front end."""
+        check_ids("lengths", lengths, dims=("batch",))
         if self.lengths_follow:
             lengths = self.transformer.source_embedding.tokens.lengths(lengths)
         source_mask = padding_mask(lengths.clamp(max=n_frames), n_frames)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from ..errors import check_choice
+from ..errors import check_choice, check_count, check_list, check_tensor
 from ..feedforward import FeedForward
 from ..heads import MultiHeadAttention
 from ..model import Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, Transformer
@@ -94,6 +94,8 @@ class System001(nn.Module):
         sublayer_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_count("n_layers", n_layers)
+        check_list("faults", faults, of="names from FAULTS_001")
         self.faults = frozenset(faults)
         for fault in self.faults:
             check_choice("faults", fault, FAULTS_001)
@@ -135,10 +137,12 @@ class System001(nn.Module):
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, target_mask: Tensor | None = None
     ) -> Tensor:
         """Masks are (batch, 1 or query, key), not 0 = may attend, for all heads; log-probabilities come back."""
-        masks = [self._ours(mask) for mask in (source_mask, target_mask)]
+        masks = [self._ours(*each) for each in (("source_mask", source_mask), ("target_mask", target_mask))]
         return self.transformer(source, target, *masks)
 
-    def _ours(self, mask: Tensor | None) -> Tensor | None:
+    def _ours(self, name: str, mask: Tensor | None) -> Tensor | None:
+        if mask is not None:
+            check_tensor(name, mask, dims=("batch", "query", "key"))
         if mask is None or "mask_ignored" in self.faults:
             return None
         return (mask != 0)[:, None]  # (batch, 1, 1 or query, key)

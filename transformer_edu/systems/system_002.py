@@ -6,6 +6,7 @@ import math
 
 from torch import Tensor, nn
 
+from ..errors import check_count, check_ids, check_int, check_share
 from ..feedforward import FeedForward
 from ..heads import MultiHeadAttention
 from ..masks import causal_mask, padding_mask_from_ids
@@ -72,6 +73,11 @@ class System002(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_count("d_model", d_model)
+        check_count("n_layers", n_layers)
+        check_share("dropout", dropout, of="the numbers")
+        check_int("source_pad_id", source_pad_id)
+        check_int("target_pad_id", target_pad_id)
         self.source_pad_id, self.target_pad_id = source_pad_id, target_pad_id
         self.mask_target_padding = mask_target_padding
         scale = None if correct_scale else 1 / math.sqrt(d_model)
@@ -105,6 +111,8 @@ class System002(nn.Module):
 
     def masks(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """(source mask (batch, 1, 1, source), target mask (batch or 1, 1, target, target))."""
+        check_ids("source", source, dims=("batch", "source"))
+        check_ids("target", target, dims=("batch", "target"))
         source_mask = padding_mask_from_ids(source, self.source_pad_id)
         causal = causal_mask(target.shape[1]).to(target.device)[None, None]
         if self.mask_target_padding:

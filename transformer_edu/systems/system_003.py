@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import check_flag
 from ..heads import MultiHeadAttention
 from ..relative import XLPosition
 
@@ -32,5 +33,7 @@ def attention_003(
     >>> attention_003(d_model=8, n_heads=2, relative=True).position.u.shape
     torch.Size([2, 4])
     """
+    check_flag("relative", relative)
+    check_flag("legacy", legacy)
     position = XLPosition(d_model=d_model, n_heads=n_heads, causal=legacy) if relative else None
     return MultiHeadAttention(d_model=d_model, n_heads=n_heads, position=position, dropout=dropout)
