@@ -698,6 +698,14 @@ def test_a_symptom_is_told_by_its_outcomes():
     assert small(symptoms=(grows,)).check(lambda x: 2 * x - 1, quiet=True).mistake is None
 
 
+def test_a_symptom_that_cannot_look_at_what_came_does_not_show():
+    def looks(seen):
+        raise RuntimeError("Half did not match Float")
+
+    found = small(symptoms=(Symptom("odd", "It is odd.", looks),)).check(lambda x: 2 * x + 1, quiet=True)
+    assert found.mistake is None and found.message.endswith("The result is 7, expected 6.\nInput: x = 3.")
+
+
 def test_one_of_several_right_answers_is_enough():
     exercise = small(alternatives=(lambda x: -2 * x,))
     assert exercise.check(lambda x: -2 * x, quiet=True).status == "correct"

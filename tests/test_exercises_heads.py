@@ -609,3 +609,10 @@ def test_an_unknown_mistake_gets_no_name_but_the_first_difference(answer):
     assert (found.status, found.mistake) == ("wrong", None)
     assert "The first entry of the weights that differs: at [batch 0, head 0, query 0, key 0]" in found.message
     assert found.difference is not None
+
+
+def test_results_in_half_precision_are_not_called_wrong_weights():
+    exercise = load("heads.multi_head_attention")
+    halves = lambda *args: tuple(x.half() for x in exercise.reference(*args))  # noqa: E731
+    found = exercise.check(halves, quiet=True)
+    assert found.mistake is None and "should have dtype float32" in found.message

@@ -19,6 +19,7 @@ from .wording import Complaint, Difference, Result, clean, complain, wrapped
 
 __all__ = ["Exercise", "Mistake", "Probe", "Result", "Symptom", "Verdict", "each", "switch"]
 
+Seen = list[tuple[Probe, Outcome, Outcome]]  # probe, expected, given
 MARKS = {"correct": "✓", "wrong": "✗", "error": "✗", "not attempted": "○"}
 
 
@@ -238,11 +239,19 @@ def _diagnose(exercise: Exercise, fn: Callable, given: list[Outcome], complaints
         return _verdict(exercise, fn, "wrong", text, mistake=_name(group), complaint=first)
     seen = list(zip(exercise.probes, exercise.expected(), given, strict=True))
     for symptom in exercise.symptoms:
-        if symptom.shows(seen):
+        if _shows(symptom, seen):
             return _verdict(exercise, fn, "wrong", symptom.sentence, mistake=symptom.name, complaint=first)
     first = _first_complaint(exercise, complaints)
     status = "error" if first.kind in ("raised", "called", "hung") else "wrong"
     return _verdict(exercise, fn, status, "", complaint=first)
+
+
+def _shows(symptom: Symptom, seen: Seen) -> bool:
+    """Whether a symptom shows; not, where it cannot even look at what came, such as a tensor of another dtype."""
+    try:
+        return symptom.shows(seen)
+    except Exception:
+        return False
 
 
 def _evidence(exercise: Exercise, complaints: list[Complaint | None], mistakes: int = 1) -> Complaint:

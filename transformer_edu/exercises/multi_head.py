@@ -1583,6 +1583,10 @@ def _output_right(output: Tensor, weights: Tensor, given_output: Tensor, given_w
     return same_value(output, given_output)
 
 
+def _both_right(output: Tensor, weights: Tensor, given_output: Tensor, given_weights: Tensor) -> bool:
+    return same_value(output, given_output) and same_value(weights, given_weights)
+
+
 def _weights_right(seen: Seen) -> bool:
     """The weights are right on every probe, and some output is off by more than small errors in them could explain."""
     pairs = _pairs(seen)
@@ -1805,7 +1809,7 @@ SYMPTOMS = (
         "The output is right on every input, so the weights inside must have been right: what you return as "
         "weights is something else, or they are changed on the way out. They must have shape (batch, heads, "
         "query, key).",
-        _told(_output_right),
+        lambda seen: _told(_output_right)(seen) and not _told(_both_right)(seen),
     ),
     Symptom(
         "rows_do_not_sum_to_one",

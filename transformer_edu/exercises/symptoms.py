@@ -8,10 +8,8 @@ import operator
 import torch
 from torch import Tensor
 
-from .exercise import Probe, Symptom
+from .exercise import Probe, Seen, Symptom
 from .outcome import Outcome, same_outcome, same_value
-
-Seen = list[tuple[Probe, Outcome, Outcome]]  # probe, expected, given
 
 
 def _errors(seen: Seen) -> list[BaseException]:
