@@ -40,8 +40,8 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
         "welcome.mix",
         "masks.padding_mask",
         "masks.causal_mask",
-        "masks.cross_mask",
         "masks.decoder_mask",
+        "masks.cross_mask",
     ]
     wanted += ["attention.softmax", "attention.scaled_dot_product_attention"]
     wanted += ["heads.split_heads", "heads.merge_heads", "heads.multi_head_attention"]
@@ -49,14 +49,14 @@ def test_names_are_the_exercises_of_the_lessons_in_order():
     wanted += ["norms.layer_norm", "norms.rms_norm", "norms.residual_block"]
     wanted += ["positions.sinusoidal_positions", "positions.add_positions", "positions.embed_tokens"]
     wanted += ["positions.position_ids"]
-    wanted += ["relative.relative_shift", "relative.relative_table", "relative.relative_scores", "relative.shaw_index"]
-    wanted += ["relative.t5_bucket", "relative.alibi_slopes", "relative.alibi_bias", "relative.rope"]
+    wanted += ["relative.alibi_slopes", "relative.alibi_bias", "relative.t5_bucket", "relative.shaw_index"]
+    wanted += ["relative.relative_table", "relative.relative_shift", "relative.relative_scores", "relative.rope"]
     wanted += ["model.decoder_io", "model.shift_right", "model.decoder_layer", "model.build_stack", "model.run_stack"]
-    wanted += ["training.noam_lr", "training.smoothed_targets", "training.label_smoothing", "training.sequence_loss"]
-    wanted += ["training.joined_loss", "training.perplexity", "training.train_step"]
-    wanted += ["decoding.greedy_decode", "decoding.beam_search", "decoding.top_k_filter", "decoding.top_p_filter"]
-    wanted += ["decoding.next_probabilities", "decoding.cached_causal_mask", "decoding.attend_step"]
-    wanted += ["decoding.reorder_cache"]
+    wanted += ["training.sequence_loss", "training.joined_loss", "training.perplexity", "training.noam_lr"]
+    wanted += ["training.train_step", "training.smoothed_targets", "training.label_smoothing"]
+    wanted += ["decoding.greedy_decode", "decoding.top_k_filter", "decoding.top_p_filter"]
+    wanted += ["decoding.next_probabilities", "decoding.beam_search", "decoding.cached_causal_mask"]
+    wanted += ["decoding.attend_step", "decoding.reorder_cache"]
     assert names() == wanted
     assert [load(name).name for name in names()] == wanted
 
