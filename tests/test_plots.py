@@ -197,7 +197,7 @@ def test_labels_may_be_ids_and_positions_stand_where_none_are_given():
         (np.ones((1, 2, 4, 5)), "weights must be numbers (query, key), got shape (1, 2, 4, 5) of float64"),
         (np.ones(5), "weights must be numbers (query, key), got shape (5,) of float64"),
         (np.ones((0, 5)), "weights must be numbers (query, key), got shape (0, 5) of float64"),
-        ([[1.0, 0.0], [1.0]], "the lists are not all of one length: each row needs as many numbers as the others"),
+        ([[1.0, 0.0], [1.0]], "the lists of weights are not all of one length: each row needs as many numbers as the"),
         ([["a"]], "weights must be numbers (query, key), got shape (1, 1) of <U1"),
         ([[0.5, 0.5], [np.nan, 0.5]], "weights[1, 0] is nan, not finite. A row with nothing to attend to has "
                                       "weights 0"),
@@ -1029,3 +1029,106 @@ def test_black_and_white_numbers_stand_on_light_and_dark_cells():
     (ax,) = plots.attention_map([[1.0, 0.0]]).axes
     inks = [to_rgb(text.get_color()) for text in ax.texts if cell_text(text)]
     assert inks == [(1.0, 1.0, 1.0), (0.0, 0.0, 0.0)]
+
+
+# --- what no picture can be made of ---
+
+MAP, SERIES = some_weights(2, 3), {"a": [1.0, 2.0]}
+COLUMNS = {"one": ["in", "part", "out"], "two": ["in", "out"]}
+
+
+def tree(**wrong):
+    good = {"tokens": [["a", "b"], ["c"]], "scores": [[-1.0, -2.0], [-3.0]], "parents": [[0, 0], [1]]}
+    return plots.beam_tree(**good | wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "text"),
+    [
+        (TypeError, lambda: plots.attention_map(MAP, ax=plt.subplots(1, 2)[1]), "ax must be one axes of matplotlib"),
+        (TypeError, lambda: plots.attention_map(MAP, ax=True), "as from plt.subplots()[1], got bool (True)"),
+        (
+            TypeError,
+            lambda: plots.head_grid(MAP[None], titles="ab"),
+            "titles must be a list of titles, one for each head",
+        ),
+        (ValueError, lambda: plots.value_map([[1.0], [1.0, 2.0]]), "the lists of values are not all of one length"),
+        (ValueError, lambda: plots.value_map(MAP, reach=0), "reach must be above 0, got 0"),
+        (ValueError, lambda: plots.value_map(MAP, reach=np.inf), "reach must be finite, got inf"),
+        (TypeError, lambda: plots.value_map(MAP, reach="1"), "reach must be a number, got str ('1')"),
+        (
+            TypeError,
+            lambda: plots.difference_picture([1], [2], where=0),
+            "where must be a list of indices, one for each",
+        ),
+        (
+            TypeError,
+            lambda: plots.difference_picture([1], [2], where=["a"]),
+            "each index of where must be an int, got str",
+        ),
+        (
+            TypeError,
+            lambda: plots.difference_picture([1], [2], axes=None),
+            "axes must be a list of names, got NoneType",
+        ),
+        (ValueError, lambda: plots.difference_picture([1], [2], tolerance=-1), "tolerance must be at least 0, got -1"),
+        (
+            ValueError,
+            lambda: plots.difference_picture([[1], [1, 2]], [2]),
+            "the lists of given are not all of one length",
+        ),
+        (ValueError, lambda: plots.lines("ab", SERIES, "x", "y"), "x must be numbers, got 'ab'"),
+        (
+            ValueError,
+            lambda: plots.lines([1, 2], {"a": ["b", "c"]}, "x", "y"),
+            "series['a'] must be numbers, got ['b',",
+        ),
+        (ValueError, lambda: plots.lines([1, np.nan], SERIES, "x", "y"), "x must be finite, got nan among its points"),
+        (
+            ValueError,
+            lambda: plots.lines([1, 2], SERIES, "x", "y", log="Y"),
+            "log must be one of '', 'x', 'y', 'xy', got",
+        ),
+        (
+            ValueError,
+            lambda: plots.lines([1, 2], SERIES, "x", "y", exact="no"),
+            "exact must be one of True, False, None",
+        ),
+        (TypeError, lambda: plots.lines([1, 2], SERIES, None, "y"), "xlabel must be a text, got NoneType"),
+        (
+            TypeError,
+            lambda: plots.flow_picture({"one": "abc"}),
+            "columns['one'] must be a list of steps, got str ('abc')",
+        ),
+        (
+            TypeError,
+            lambda: plots.flow_picture({"one": ["in", 3]}),
+            "a step of columns['one'] must be a text, or a tuple",
+        ),
+        (TypeError, lambda: plots.flow_picture({"one": ["in", ("a", "bc")]}), "(caption, texts), got ('a', 'bc')"),
+        (TypeError, lambda: plots.flow_picture(COLUMNS, link=3), "link must be a list of two steps, got int (3)"),
+        (
+            ValueError,
+            lambda: plots.flow_picture(COLUMNS, link=("part",)),
+            "link must be a step of the first column and a",
+        ),
+        (ValueError, lambda: plots.flow_picture(COLUMNS, link=("part", "in", "out")), "got ('part', 'in', 'out')"),
+        (TypeError, lambda: tree(tokens=None), "tokens must be a list of rounds, got NoneType"),
+        (TypeError, lambda: tree(scores=[-1.0, -2.0]), "scores[0] must be a list of hypotheses, got float (-1.0)"),
+        (ValueError, lambda: tree(scores=[["x", "y"], ["z"]]), "scores[0][0] must be numbers, got 'x'"),
+        (TypeError, lambda: tree(parents=[[0, 0], [0.5]]), "parents[1][0] must be an int, got float (0.5)"),
+        (TypeError, lambda: tree(best=3), "best must be a pair (round, i), got 3"),
+        (TypeError, lambda: tree(best=(0.0, 1.0)), "each number of best must be an int, got float (0.0)"),
+        (TypeError, lambda: plots.attention_map(MAP).save(3), "path must be the path of a file, got int (3)"),
+        (ValueError, lambda: plots.attention_map(MAP).png(0), "dpi must be above 0, got 0"),
+        (TypeError, lambda: plots.attention_map(MAP).quick_png("96"), "dpi must be a number, got str ('96')"),
+    ],
+)
+def test_what_no_picture_can_be_made_of_is_an_error(kind, make, text):
+    with pytest.raises(kind, match=re.escape(text)):
+        make()
+
+
+def test_a_title_may_be_a_number():
+    for picture in (plots.attention_map(MAP, title=3), plots.value_map(MAP, title=3), tree(title=3)):
+        assert "(3)" in picture.alt_text

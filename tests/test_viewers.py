@@ -163,7 +163,7 @@ def test_scores_of_other_things_than_queries_and_keys_are_drawn_as_probabilities
         ),
         (lambda: viewers.attention_viewer({"a": weights(3, 4, 5) * 2}), "maps['a']: weights["),
         (lambda: viewers.attention_viewer({"a": weights(3, 4, 5)}, TOKENS), "queries has 5 labels"),
-        (lambda: viewers.attention_viewer({}), "nothing to choose from for 'layer'"),
+        (lambda: viewers.attention_viewer({}), "maps must hold the weights of one layer or more, got none"),
         (
             lambda: viewers.attention_viewer([weights(3, 4, 5)], control="head"),
             "control must be a word for what maps names, such as 'step', and not 'head', got 'head'",
@@ -177,7 +177,7 @@ def test_scores_of_other_things_than_queries_and_keys_are_drawn_as_probabilities
         ),
         (
             lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=[1, 0]),
-            "temperatures must be positive",
+            "each of temperatures must be above 0, got 0",
         ),
         (lambda: viewers.weights_viewer(torch.ones(4, 5), TOKENS), "queries has 5 labels"),
         (lambda: viewers.weights_viewer(torch.ones(4, 5), TOKENS, words=("place", "token")), "queries has 5 labels"),
@@ -337,3 +337,95 @@ def test_in_a_kernel_every_picture_is_shown_once_with_its_line(notebook):
 
 def test_in_a_kernel_a_control_draws_without_an_output_of_its_own(notebook):
     assert notebook.cells[-1].outputs == []
+
+
+# --- what no viewer can be made of ---
+
+
+def a_map(**state):
+    return plots.attention_map(weights(4, 5))
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "text"),
+    [
+        (
+            ValueError,
+            lambda: viewers.attention_viewer([weights(3, 4, 5)], {1: TOKENS}),
+            "queries must have an entry for e",
+        ),
+        (ValueError, lambda: viewers.attention_viewer({"a": weights(3, 4, 5)}, mask={}), "got none for 'a'"),
+        (ValueError, lambda: viewers.mask_viewer({}, TOKENS), "masks must hold one entry or more, got none"),
+        (
+            TypeError,
+            lambda: viewers.mask_viewer({"a": torch.ones(5, 5).bool()}, TOKENS),
+            "masks['a'] must be a function,",
+        ),
+        (ValueError, lambda: viewers.mask_viewer(kinds(), "abc"), "tokens is one string, 'abc': pass a list of tokens"),
+        (
+            ValueError,
+            lambda: viewers.mask_viewer(kinds(), {"x": "abc"}),
+            "tokens['x'] is one string, 'abc': pass a list",
+        ),
+        (ValueError, lambda: viewers.mask_viewer(kinds(), []), "tokens must hold one token or more, got none"),
+        (ValueError, lambda: viewers.mask_viewer(kinds(), {}), "tokens must hold one entry or more, got none"),
+        (TypeError, lambda: viewers.mask_viewer(kinds(), 5), "tokens must be a list of tokens, got 5"),
+        (ValueError, lambda: viewers.mask_viewer(kinds(), TOKENS, "abc"), "queries is one string, 'abc'"),
+        (
+            TypeError,
+            lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=1.0),
+            "temperatures must be a list of",
+        ),
+        (
+            TypeError,
+            lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=["1"]),
+            "each of temperatures must be a",
+        ),
+        (
+            ValueError,
+            lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=[]),
+            "temperatures must hold one numbe",
+        ),
+        (
+            ValueError,
+            lambda: viewers.weights_viewer(torch.ones(4, 5), temperatures=[np.nan]),
+            "must be above 0, got nan",
+        ),
+        (
+            TypeError,
+            lambda: viewers.Viewer(a_map(), {"n": [1, 2]}),
+            "draw must be a function, draw(**state) -> Picture",
+        ),
+        (
+            TypeError,
+            lambda: viewers.Viewer(lambda n: None, {"n": [1, 2]}),
+            "what draw returns must be a Picture, got None",
+        ),
+        (TypeError, lambda: viewers.Viewer(a_map, [1, 2]), "choices must be a dict from names to values, got list"),
+        (
+            TypeError,
+            lambda: viewers.Viewer(a_map, {"n": "ab"}),
+            "choices['n'] must be a list of values, got str ('ab')",
+        ),
+        (ValueError, lambda: viewers.Viewer(a_map, {"n": []}), "choices['n'] must hold one value or more, got none"),
+        (TypeError, lambda: viewers.Viewer(a_map, {"n": [1]}, start=[1]), "start must be a dict from names to values"),
+        (
+            ValueError,
+            lambda: viewers.Viewer(a_map, {"n": [1]}, start={"m": 1}),
+            "start must name controls, 'n', got 'm'",
+        ),
+        (
+            TypeError,
+            lambda: viewers.Viewer(a_map, {"n": [1]}, quick=3),
+            "quick must be a function, quick(**state) -> Pic",
+        ),
+    ],
+)
+def test_what_no_viewer_can_be_made_of_is_an_error(kind, make, text):
+    with pytest.raises(kind, match=re.escape(text)):
+        make()
+
+
+def test_temperatures_may_be_a_tensor():
+    seen = viewers.weights_viewer(torch.ones(4, 5), temperatures=torch.tensor([0.5, 1.0]))
+    assert seen.states() == [{"temperature": 0.5}, {"temperature": 1.0}]

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import plots
-from .plots.values import allowed_by, array_of, label_lists, matrix_of, one_mask, spelled, weights_of
+from .errors import check_callable, check_kind, check_list, check_number
+from .plots.values import allowed_by, array_of, label_lists, listed, matrix_of, one_mask, spelled, weights_of
 
 __all__ = ["Viewer", "attention_viewer", "mask_viewer", "weights_viewer"]
 
@@ -47,9 +48,18 @@ class Viewer:
         self, draw: Callable[..., plots.Picture], choices: Mapping[str, Any], *,
         start: Mapping[str, Any] | None = None, quick: Callable[..., plots.Picture] | None = None,
     ) -> None:  # fmt: skip
+        check_callable("draw", draw, "draw(**state) -> Picture")
+        check_kind("choices", choices, Mapping, "a dict from names to values")
+        if quick is not None:
+            check_callable("quick", quick, "quick(**state) -> Picture")
+        start = {} if start is None else start
+        check_kind("start", start, Mapping, "a dict from names to values")
+        if unknown := [name for name in start if name not in choices]:
+            raise ValueError(f"start must name controls, {', '.join(map(repr, choices))}, got {unknown[0]!r}")
         self.draw, self._choices, self._quick = draw, dict(choices), quick
-        self.start = self._nearest(start or {})
+        self.start = self._nearest(start)
         self.first = draw(**self.start)
+        check_kind("what draw returns", self.first, plots.Picture, "a Picture")
         self._settling = False
 
     def states(self) -> list[dict[str, Any]]:
@@ -70,7 +80,9 @@ class Viewer:
 
     def _options(self, name: str, state: Mapping[str, Any]) -> list[Any]:
         options = self._choices[name]
-        return list(options(dict(state)) if callable(options) else options)
+        options = options(dict(state)) if callable(options) else options
+        check_list(f"choices[{name!r}]", options, of="values")
+        return list(options)
 
     def _nearest(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """The wanted values where they can be had, else the first ones."""
@@ -78,7 +90,7 @@ class Viewer:
         for name in self._choices:
             options = self._options(name, state)
             if not options:
-                raise ValueError(f"nothing to choose from for {name!r}")
+                raise ValueError(f"choices[{name!r}] must hold one value or more, got none")
             state[name] = wanted[name] if wanted.get(name) in options else options[0]
         return state
 
@@ -228,12 +240,15 @@ def attention_viewer(
     named = isinstance(maps, Mapping)
     if not named and not isinstance(maps, Iterable):
         raise TypeError(f"maps must be a dict from names to weights, or a list of weights, got {maps!r}")
-    items = maps.items() if named else enumerate(maps)
+    items = list(maps.items() if named else enumerate(maps))
+    if not len(items):
+        raise ValueError("maps must hold the weights of one layer or more, got none")
     layers = {name: _heads(f"maps[{name!r}]", weights) for name, weights in items}
     labels = {
-        name: label_lists(weights.shape[1:], _of(queries, name), _of(keys, name)) for name, weights in layers.items()
+        name: label_lists(weights.shape[1:], _of("queries", queries, name), _of("keys", keys, name))
+        for name, weights in layers.items()
     }
-    allowed = {name: allowed_by(_of(mask, name), weights.shape) for name, weights in layers.items()}
+    allowed = {name: allowed_by(_of("mask", mask, name), weights.shape) for name, weights in layers.items()}
 
     def frame(head: int, **chosen: Any) -> _Frame:
         layer = chosen[control]
@@ -245,7 +260,7 @@ def attention_viewer(
 
 
 def _heads(name: str, weights: Any) -> np.ndarray:
-    array = array_of(weights)
+    array = array_of(weights, name)
     while array.ndim > 3 and len(array) == 1:
         array = array[0]
     try:
@@ -254,8 +269,13 @@ def _heads(name: str, weights: Any) -> np.ndarray:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _of(value: Any, name: Any) -> Any:
-    return value[name] if isinstance(value, Mapping) else value
+def _of(argument: str, value: Any, name: Any) -> Any:
+    """What holds for one layer, of a mapping from the layers' names or of the same for all of them."""
+    if not isinstance(value, Mapping):
+        return value
+    if name not in value:
+        raise ValueError(f"{argument} must have an entry for each name of maps, got none for {name!r}")
+    return value[name]
 
 
 def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, queries: Any = None) -> Viewer:
@@ -271,7 +291,13 @@ def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, que
     if not isinstance(masks, Mapping):
         raise TypeError(f"masks must be a dict from names to functions, got {type(masks).__name__}")
     examples = tokens if isinstance(tokens, Mapping) else {"": tokens}
-    examples = {name: [spelled(word) for word in words] for name, words in examples.items()}
+    examples = {name: _words(f"tokens[{name!r}]" if name else "tokens", words) for name, words in examples.items()}
+    queries = listed("queries", queries)
+    for name, part in (("masks", masks), ("tokens", examples)):
+        if not part:
+            raise ValueError(f"{name} must hold one entry or more, got none")
+    for name, function in masks.items():
+        check_callable(f"masks[{name!r}]", function, "f(length, max_length) -> mask")
 
     def frame(mask: str, length: int, example: str = "") -> _Frame:
         words = examples[example]
@@ -286,6 +312,13 @@ def mask_viewer(masks: Mapping[str, Callable[[int, int], Any]], tokens: Any, que
         seen = frame(**state)
         label_lists(one_mask(seen.arrays[0], seen.queries).shape, seen.queries, seen.keys)
     return viewer
+
+
+def _words(name: str, words: Any) -> list[str]:
+    words = listed(name, words)
+    if not words:
+        raise ValueError(f"{name} must hold one token or more, got none")
+    return [spelled(word) for word in words]
 
 
 def weights_viewer(
@@ -304,8 +337,12 @@ def weights_viewer(
     not two.
     """
     scores = matrix_of("scores", scores, blocked=True)
-    if not len(temperatures) or min(temperatures) <= 0:
-        raise ValueError(f"temperatures must be positive, got {list(temperatures)}")
+    check_list("temperatures", temperatures, of="numbers")
+    temperatures = array_of(temperatures, "temperatures").tolist()
+    if not temperatures:
+        raise ValueError("temperatures must hold one number or more, got none")
+    for temperature in temperatures:
+        check_number("each of temperatures", temperature, above=0)
     labels = label_lists(scores.shape, queries, keys)
     allowed = allowed_by(mask, scores.shape) & np.isfinite(scores)
 

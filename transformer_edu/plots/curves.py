@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from ..errors import check_choice, check_kind
 from .drawing import LETTER, sheet, style, width, written
 from .picture import Picture
-from .values import array_of, sentence, short, spelled
+from .values import floats_of, sentence, short, spelled
 
 HUES = (
     "#0072B2",
@@ -48,8 +49,12 @@ def lines(
     """
     if not isinstance(series, Mapping):
         raise TypeError(f"series must be a dict from names to numbers, got {type(series).__name__}")
-    x = array_of(x).astype(np.float64)
-    runs = {str(name): np.atleast_2d(array_of(values).astype(np.float64)) for name, values in series.items()}
+    check_kind("xlabel", xlabel, str, "a text")
+    check_kind("ylabel", ylabel, str, "a text")
+    check_choice("log", log, ("", "x", "y", "xy"))
+    check_choice("exact", exact, (True, False, None))
+    x = floats_of("x", x)
+    runs = {str(name): np.atleast_2d(floats_of(f"series[{name!r}]", values)) for name, values in series.items()}
     _check(x, runs, log)
     with style():
         names = max(width(written(spelled(name))) for name in runs)
@@ -86,6 +91,8 @@ def _way(mean: np.ndarray) -> str:
 def _check(x: np.ndarray, runs: Mapping[str, np.ndarray], log: str) -> None:
     if not runs or x.ndim != 1 or not x.size:
         raise ValueError(f"lines need points and at least one series, got x of shape {x.shape} and {len(runs)} series")
+    if not np.isfinite(x).all():
+        raise ValueError(f"x must be finite, got {x[~np.isfinite(x)][0]:g} among its points")
     for name, values in runs.items():
         if values.ndim != 2 or values.shape[1] != len(x) or not values.size:
             raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import check_int, check_list, check_number
 from .drawing import LETTER, WEIGHTS, YES_NO, Look, Panel, Step, row_of_panels, side, signed, style
 from .picture import Picture
 from .values import array_of, number, numbers, sentence, short
@@ -26,7 +27,9 @@ def difference_picture(given: Any, expected: Any, where: Sequence[int] | None = 
 
     Raises ValueError for arrays of more axes or without numbers, and for a `where` outside of them.
     """
-    given, expected = array_of(given), array_of(expected)
+    check_number("tolerance", tolerance, least=0)
+    check_list("axes", axes, of="names")
+    given, expected = array_of(given, "given"), array_of(expected, "expected")
     shapes = [given.shape, expected.shape]
     given, expected = _flat("given", given), _flat("expected", expected)
     steps = [
@@ -90,7 +93,10 @@ def _first(where: Sequence[int] | None, unequal: np.ndarray) -> tuple[int, int] 
     if where is None:
         found = np.argwhere(unequal)
         return (int(found[0][0]), int(found[0][1])) if len(found) else None
-    place = (0, 0, *(int(i) for i in where))[-2:]
+    check_list("where", where, of="indices, one for each axis")
+    for i in where:
+        check_int("each index of where", i)
+    place = (0, 0, *where)[-2:]
     if not all(0 <= i < size for i, size in zip(place, unequal.shape, strict=True)):
         raise ValueError(f"where is {tuple(where)}, outside of the shape {unequal.shape}")
     return place

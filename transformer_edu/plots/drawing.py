@@ -84,12 +84,12 @@ def width(text: str, size: float = LETTER) -> float:
 
 
 def written(text: str) -> str:
-    """A text as the fonts at hand can draw it: a letter that none of them has becomes its Python escape."""
+    """A text, or a number, as the fonts at hand can draw it: a letter that none of them has becomes its escape."""
     return "".join(
         letter
         if any(ord(letter) in _glyphs(family) for family in _families())
         else letter.encode("unicode_escape").decode()
-        for letter in text
+        for letter in str(text)
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from ..errors import check_list
 from .drawing import LETTER, sheet, style, width, written
 from .picture import Picture
 from .values import sentence
@@ -63,8 +64,9 @@ def flow_picture(
 
 def _placed(name: str, steps: Steps, top: float) -> _Column:
     middles, frames = {}, []
+    check_list(f"columns[{name!r}]", steps, of="steps")
     for step in steps:
-        caption, parts = ("", [step]) if isinstance(step, str) else step
+        caption, parts = ("", [step]) if isinstance(step, str) else _framed(name, step)
         begin, top = top, top + (HIGH if caption else 0.0)
         for part in parts:
             if part in middles:
@@ -81,9 +83,21 @@ def _placed(name: str, steps: Steps, top: float) -> _Column:
     return _Column(name, middles, frames, wide, top - GAP)
 
 
+def _framed(name: str, step: Any) -> tuple[str, Sequence[str]]:
+    pair = isinstance(step, tuple | list) and len(step) == 2 and isinstance(step[0], str)
+    if not pair or isinstance(step[1], str) or not all(isinstance(part, str) for part in step[1]):
+        raise TypeError(f"a step of columns[{name!r}] must be a text, or a tuple (caption, texts), got {step!r}")
+    return step
+
+
 def _lags(columns: Sequence[_Column], link: tuple[str, str]) -> tuple[float, float]:
     """How far the first two columns must move down so that the two ends of the link stand level."""
-    if len(columns) < 2 or any(end not in column.middles for end, column in zip(link, columns, strict=False)):
+    check_list("link", link, of="two steps")
+    if (
+        len(columns) < 2
+        or len(link) != 2
+        or any(end not in column.middles for end, column in zip(link, columns, strict=False))
+    ):
         raise ValueError(f"link must be a step of the first column and a step of the second, got {link}")
     gap = columns[0].middles[link[0]] - columns[1].middles[link[1]]
     return max(0.0, -gap), max(0.0, gap)

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from ..errors import check_kind, check_list
 from .drawing import (
     HATCH,
     LETTER,
@@ -48,6 +49,8 @@ def attention_map(
     weights = weights_of(weights)
     rows, columns = label_lists(weights.shape, queries, keys)
     allowed_by(mask, weights.shape)
+    if ax is not None:
+        check_kind("ax", ax, Axes, "one axes of matplotlib, as from plt.subplots()[1]")
     with style():
         if ax is None:
             ax = lone_sheet(rows, columns, cell=side(*weights.shape), right=0.75)
@@ -89,6 +92,8 @@ def head_grid(
     n_heads, *shape = weights.shape
     rows, columns = label_lists(shape, queries, keys)
     allowed = allowed_by(mask, weights.shape)
+    if titles is not None:
+        check_list("titles", titles, of="titles, one for each head")
     titles = [f"head {head}" for head in range(n_heads)] if titles is None else [str(title) for title in titles]
     if len(titles) != n_heads:
         raise ValueError(f"{len(titles)} titles for {n_heads} heads (weights of shape {weights.shape}): give one each")

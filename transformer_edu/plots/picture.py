@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from ..errors import check_kind, check_number
 from .drawing import style
 
 DPI = 144  # of a stored picture, shown at 96 pixels an inch: sharp on screens of either kind
@@ -74,6 +75,7 @@ class Picture:
 
     def quick_png(self, dpi: int = CSS) -> bytes:
         """The whole figure as PNG; from the second time on, only what a panel's `fill` changes is drawn."""
+        check_number("dpi", dpi, above=0)
         with style():
             if self._still is None or self._still[0] != dpi:
                 self._still = self._draw_still(dpi)
@@ -97,6 +99,7 @@ class Picture:
 
     def save(self, path: str | Path, dpi: int = DPI) -> None:
         """Write the picture to a file; its ending decides the format (png, svg, pdf)."""
+        check_kind("path", path, (str, Path), "the path of a file")
         Path(path).write_bytes(self._bytes(Path(path).suffix.lstrip(".") or "png", dpi))
 
     def _bytes(self, kind: str, dpi: int) -> bytes:
@@ -105,6 +108,7 @@ class Picture:
             "svg": {"Date": None, "Description": self.alt_text},
             "pdf": {"CreationDate": None, "Subject": self.alt_text},
         }.get(kind)
+        check_number("dpi", dpi, above=0)
         buffer = io.BytesIO()
         with style():
             self.figure.savefig(buffer, format=kind, dpi=dpi, metadata=notes, bbox_inches="tight", pad_inches=0.06)

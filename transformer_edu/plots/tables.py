@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import check_number
 from .drawing import LETTER, WEIGHTS, Look, Panel, Step, colour_bar, lone_sheet, row_of_panels, side, signed, style
 from .picture import Picture
 from .values import label_lists, matrix_of, number, numbers, sentence, strongest, two_words
@@ -37,7 +38,9 @@ def value_map(
     does not fit, and for words that are not two.
     """
     words = two_words(words)
-    tables = values if isinstance(values, Mapping) else {title or "": values}
+    if reach is not None:
+        check_number("reach", reach, above=0)
+    tables = values if isinstance(values, Mapping) else {str(title or ""): values}
     tables = {str(name): matrix_of(str(name) or "values", table, blocked=True) for name, table in tables.items()}
     if not tables:
         raise ValueError("values holds no table: give one matrix, or name -> matrix")

@@ -8,9 +8,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from ..errors import check_int, check_list
 from .drawing import LETTER, sheet, style, width, written
 from .picture import Picture
-from .values import array_of, number, sentence, spelled
+from .values import floats_of, number, sentence, spelled
 
 HIGH, GAP = 0.36, 0.1  # inches of a node, and between two of them
 PATH, LIVE, OUT = "#08519c", "0.35", "0.6"  # the best path, what goes on, what goes no further
@@ -72,12 +73,12 @@ def beam_tree(
 
 def _grown(tokens: Any, scores: Any, parents: Any, ended: Any, start: Any) -> tuple[_Node, list[list[_Node]]]:
     """The root and the nodes of each round, each linked to its parent."""
-    sizes = [len(level) for level in tokens]
+    sizes = _sizes("tokens", tokens)
     if not sizes or not all(sizes):
         raise ValueError(f"tokens must have at least one round, and each round a hypothesis, got rounds of {sizes}")
     ended = [[False] * size for size in sizes] if ended is None else ended
     for name, lists in (("scores", scores), ("parents", parents), ("ended", ended)):
-        got = [len(level) for level in lists]
+        got = _sizes(name, lists)
         if got != sizes:
             raise ValueError(f"{name} must have one entry for each token, in rounds of {sizes}, got rounds of {got}")
     root, levels = _Node(written(spelled(start)), 0.0, -1), []
@@ -85,11 +86,15 @@ def _grown(tokens: Any, scores: Any, parents: Any, ended: Any, start: Any) -> tu
         before = levels[-1] if levels else [root]
         level = []
         for i in range(size):
-            place = int(parents[column][i])
+            place = parents[column][i]
+            check_int(f"parents[{column}][{i}]", place)
             if not 0 <= place < len(before) or before[place].ended:
                 there = "which ended" if 0 <= place < len(before) else f"of {len(before)}"
                 raise ValueError(f"parents[{column}][{i}] is hypothesis {place} of the round before, {there}")
-            label, score = written(spelled(tokens[column][i])), float(array_of(scores[column][i]))
+            label, score = (
+                written(spelled(tokens[column][i])),
+                float(floats_of(f"scores[{column}][{i}]", scores[column][i])),
+            )
             node = _Node(label, score, column, before[place], bool(ended[column][i]))
             before[place].children.append(node)
             level.append(node)
@@ -97,7 +102,18 @@ def _grown(tokens: Any, scores: Any, parents: Any, ended: Any, start: Any) -> tu
     return root, levels
 
 
+def _sizes(name: str, rounds: Any) -> list[int]:
+    check_list(name, rounds, of="rounds")
+    for column, level in enumerate(rounds):
+        check_list(f"{name}[{column}]", level, of="hypotheses")
+    return [len(level) for level in rounds]
+
+
 def _at(levels: list[list[_Node]], place: tuple[int, int]) -> _Node:
+    if not isinstance(place, tuple | list) or len(place) != 2:
+        raise TypeError(f"best must be a pair (round, i), got {place!r}")
+    for each in place:
+        check_int("each number of best", each)
     column, i = place
     if not (0 <= column < len(levels) and 0 <= i < len(levels[column])):
         raise ValueError(f"best is {tuple(place)}, but there is no hypothesis {i} of round {column}")

@@ -11,23 +11,28 @@ import numpy as np
 LONGEST = 16  # letters of a label; the middle of a longer one is left out
 
 
-def array_of(value: Any) -> np.ndarray:
-    """A tensor of any device and dtype, with or without gradient, or nested lists, as a numpy array."""
+def array_of(value: Any, name: str = "values") -> np.ndarray:
+    """A tensor of any device and dtype, with or without gradient, or nested lists, as a numpy array.
+
+    `name` is what the caller calls the value.
+    """
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return (value.double() if value.is_floating_point() else value).numpy()
     if isinstance(value, list | tuple) and any(hasattr(part, "detach") or isinstance(part, list) for part in value):
-        value = [array_of(part) for part in value]
+        value = [array_of(part, name) for part in value]
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError("the lists are not all of one length: each row needs as many numbers as the others") from error
+        raise ValueError(
+            f"the lists of {name} are not all of one length: each row needs as many numbers as the others"
+        ) from error
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def weights_of(value: Any, axes: str = "(query, key)") -> np.ndarray:
     """Attention weights with these axes; raises ValueError unless all are between 0 and 1."""
-    array, ndim = array_of(value), axes.count(",") + 1
+    array, ndim = array_of(value, "weights"), axes.count(",") + 1
     if array.ndim != ndim or not array.size or array.dtype.kind not in "biuf":
         more = ": take one, as in weights[0]" if array.ndim > ndim else ""
         raise ValueError(f"weights must be numbers {axes}, got shape {array.shape} of {array.dtype}{more}")
@@ -47,7 +52,7 @@ def weights_of(value: Any, axes: str = "(query, key)") -> np.ndarray:
 
 def matrix_of(name: str, value: Any, *, blocked: bool = False) -> np.ndarray:
     """One matrix of finite numbers; with `blocked`, minus infinity is welcome too."""
-    array = array_of(value)
+    array = array_of(value, name)
     if array.ndim != 2 or not array.size or array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be one matrix of numbers, got shape {array.shape} of {array.dtype}")
     array = array.astype(np.float64)
@@ -57,9 +62,17 @@ def matrix_of(name: str, value: Any, *, blocked: bool = False) -> np.ndarray:
     return array
 
 
+def floats_of(name: str, value: Any) -> np.ndarray:
+    """Numbers of any shape; raises ValueError for what are none."""
+    array = array_of(value, name)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, got {value!r}")
+    return array.astype(np.float64)
+
+
 def mask_of(value: Any) -> np.ndarray:
     """A bool mask without its leading axes of size 1, two axes at least left where there are two."""
-    array = array_of(value)
+    array = array_of(value, "the mask")
     if array.dtype.kind != "b":
         raise ValueError(f"a mask is bool, True = may attend; this one, of shape {array.shape}, is {array.dtype}")
     while array.ndim > 2 and len(array) == 1:
@@ -96,7 +109,7 @@ def label_lists(
     `names` are what the two axes are called, where they are not queries and keys.
     """
     shape = tuple(shape)
-    lists = [_listed(names[0], queries), _listed(names[1], keys)]
+    lists = [listed(names[0], queries), listed(names[1], keys)]
     counts = tuple(size if labels is None else len(labels) for size, labels in zip(shape, lists, strict=True))
     for axis, name in enumerate(names):
         if counts[axis] != shape[axis]:
@@ -131,7 +144,8 @@ def _way_out(axis: int, names: tuple[str, str], shape: tuple, counts: tuple, lis
     return ". Each needs a label, padding too"
 
 
-def _listed(name: str, labels: Any) -> list | None:
+def listed(name: str, labels: Any) -> list | None:
+    """Labels as a list, None for none; raises for a text, which is one label or a sentence that is not cut yet."""
     if isinstance(labels, str):
         raise ValueError(f"{name} is one string, {labels!r}: pass a list of tokens, for example {labels!r}.split()")
     if hasattr(labels, "tolist"):
