@@ -41,8 +41,9 @@ lint: $(VENV)/test  ## check the style of code and notebooks
 notebooks: $(VENV)/test  ## run every notebook and store its outputs
 	$(BIN)/python tests/notebook_tools.py record $(NOTEBOOKS)
 
-checkpoint: $(VENV)/lab  ## train the small model that the course ships with anew (ten seconds)
-	$(BIN)/python -c "from transformer_edu import trained; trained.rebuild()"
+checkpoint: $(VENV)/lab  ## train the small model that the course ships with anew (a quarter of a minute)
+	@$(BIN)/python -c "from transformer_edu import trained; trained.rebuild(); print(trained.summary())"
+	@echo "Lessons 00 and 10 show this model: run them again, and read what they say."
 
 address: $(VENV)/test  ## move the course to another repository: make address URL=https://github.com/OWNER/REPO
 	$(BIN)/python tests/notebook_tools.py address "$(URL)"

@@ -1,5 +1,6 @@
 """The model that ships with the course: what it can do, and that its file is what its recipe says."""
 
+import re
 import tomllib
 
 import torch
@@ -10,7 +11,7 @@ from transformer_edu.decoding import CachedStep, greedy_decode
 from transformer_edu.inspection import record_attention
 from transformer_edu.masks import causal_mask, padding_mask
 from transformer_edu.tasks import alignment_matrix, alignment_score, number_in_words
-from transformer_edu.trained import RECIPE, number_words_model, rebuild
+from transformer_edu.trained import RECIPE, number_words_model, rebuild, summary
 
 FILE = ROOT / "transformer_edu/trained/number_words.pt"
 
@@ -37,6 +38,26 @@ def test_it_translates_the_numbers_of_two_digits():
 
 def test_the_early_stage_knows_some_and_doubts():
     assert 0.05 < accuracy("early", unseen(200)) < 0.5
+
+
+def test_padding_on_the_left_spoils_no_row_when_told_and_many_when_not():
+    # lesson 10 counts this; a new checkpoint, or one made on another machine, must show it too
+    model, task = number_words_model()
+    words, examples = task.target, unseen(100)
+    batch = task.batch(examples)
+    source_mask = padding_mask(batch.source_lengths, batch.source.shape[1])
+    prompts = [[words.start_id, *words.encode(each.target[: len(each.target) // 2])] for each in examples]
+    width = max(map(len, prompts))
+    left = torch.tensor([[words.pad_id] * (width - len(row)) + row for row in prompts])
+
+    def right(prompt_mask):
+        step = CachedStep(model, batch.source, source_mask, prompt_mask=prompt_mask)
+        rests = greedy_decode(step, left, words.stop_id, words.pad_id, 16)
+        wanted = [list(each.target[len(each.target) // 2 :]) for each in examples]
+        return sum(words.decode(rest) == want for rest, want in zip(rests, wanted, strict=True))
+
+    assert right(left != words.pad_id) >= 98
+    assert right(None) <= 80
 
 
 def test_its_attention_to_the_source_is_the_right_alignment():
@@ -100,7 +121,19 @@ def test_a_recipe_that_cannot_be_trained_is_refused_before_training(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_summary_names_the_file_and_counts_what_each_stage_says_right():
+    place, *lines = summary(500).splitlines()
+    assert place == str(FILE)
+    said = [
+        re.fullmatch(r"of 500 numbers never seen in training, (\w+) says (\d+) right", line).groups() for line in lines
+    ]
+    counted = {stage: round(500 * accuracy(stage, unseen(500))) for stage in ("final", "early")}
+    assert {stage: int(right) for stage, right in said} == counted
+
+
 def test_the_file_is_made_by_make_and_shipped_with_the_package():
-    assert "\ncheckpoint:" in (ROOT / "Makefile").read_text()
+    (made,) = re.findall(r"^checkpoint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "trained.rebuild()" in made
+    assert "print(trained.summary())" in made
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert packages["package-data"]["transformer_edu.trained"] == ["*.pt"]

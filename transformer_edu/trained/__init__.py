@@ -2,10 +2,10 @@
 
     model, task = number_words_model()
 
-The weights lie beside this file. `make checkpoint` trains them anew, in ten seconds; how they are trained is lesson 09,
-notebooks/09_training.ipynb.
+The weights lie beside this file. `make checkpoint` trains them anew, in a quarter of a minute, and another machine gets
+others (see `rebuild`); how they are trained is lesson 09, notebooks/09_training.ipynb.
 """
 
-from .number_words import RECIPE, number_words_model, rebuild
+from .number_words import RECIPE, number_words_model, rebuild, summary
 
-__all__ = ["RECIPE", "number_words_model", "rebuild"]
+__all__ = ["RECIPE", "number_words_model", "rebuild", "summary"]
