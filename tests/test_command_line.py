@@ -54,7 +54,9 @@ def test_exercises_and_stubs_are_those_of_the_lessons_in_their_order(capsys):
 
 def test_stubs_are_a_file_that_can_be_checked(answers, capsys):
     main(["stub", "welcome", "causal_mask", "masks.cross_mask", "causal_mask"])
-    assert main(["check", answers(capsys.readouterr().out)]) == 1
+    text = capsys.readouterr().out
+    assert text.count("def ") == 3
+    assert main(["check", answers(text)]) == 1
     out = capsys.readouterr().out
     assert [line.split(":")[0] for line in out.splitlines()[:3]] == [
         "○ welcome.mix",
@@ -99,8 +101,8 @@ def test_a_misspelt_exercise_is_told_and_counts_as_not_correct(answers, capsys):
     out = capsys.readouterr().out
     assert "? casual_mask: not an exercise, so not checked. Did you mean masks.causal_mask?\n" in out
     assert out.endswith("answers.py: 1 of 1 correct, 1 not checked\n")
-    assert main(["check", answers("def Causal_Mask(n):\n    return n\n")]) == 2
-    assert "? Causal_Mask: not an exercise" in capsys.readouterr().out
+    assert main(["check", answers("def CausalMask(n):\n    return n\n")]) == 2
+    assert "? CausalMask: not an exercise" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
