@@ -364,6 +364,13 @@ def test_wrong_arguments_are_refused_by_name():
             assert error_text(kind, call) == text
 
 
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+def test_an_eps_that_is_no_small_number_is_refused_where_it_is_given(norm):
+    assert error_text(ValueError, lambda: norm(d_model=4, eps=-1.0)) == "eps must be at least 0, got -1.0"
+    assert error_text(ValueError, lambda: norm(d_model=4, eps=math.nan)) == "eps must be at least 0, got nan"
+    assert error_text(TypeError, lambda: norm(d_model=4, eps="1e-5")) == "eps must be a number, got str ('1e-5')"
+
+
 def test_the_constructors_take_names_only():
     for call in (lambda: LayerNorm(D), lambda: RMSNorm(D), lambda: Residual(plain, double, "pre")):
         with pytest.raises(TypeError):

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .errors import check_choice, check_count, check_share, check_tensor, shape_text
+from .errors import check_choice, check_count, check_number, check_share, check_tensor, shape_text
 
 __all__ = ["LayerNorm", "RMSNorm", "Residual", "layer_norm", "residual_block", "rms_norm"]
 
@@ -116,6 +116,7 @@ class LayerNorm(nn.Module):
     def __init__(self, *, d_model: int, eps: float = 1e-5, unbiased: bool = False, eps_outside: bool = False) -> None:
         super().__init__()
         check_count("d_model", d_model)
+        check_number("eps", eps, least=0)
         self.gamma = nn.Parameter(torch.ones(d_model))
         self.beta = nn.Parameter(torch.zeros(d_model))
         self.eps, self.unbiased, self.eps_outside = eps, unbiased, eps_outside
@@ -137,6 +138,7 @@ class RMSNorm(nn.Module):
     def __init__(self, *, d_model: int, eps: float = 1e-6) -> None:
         super().__init__()
         check_count("d_model", d_model)
+        check_number("eps", eps, least=0)
         self.gamma = nn.Parameter(torch.ones(d_model))
         self.eps = eps
 
