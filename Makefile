@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 # What is never imported need not be compiled: that halves the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
+# What is no lesson is not shown in JupyterLab's list of files.
+HIDDEN := $(foreach name,__pycache__ *.egg-info conftest.py,--ContentsManager.hide_globs='$(name)')
 # JupyterLab refuses to run as root unless told so.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -23,11 +25,15 @@ export OMP_NUM_THREADS := 1
 
 help:  ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo 'Settings go behind the command: TORCH=cpu (no CUDA wheels), PYTHON=python3.11 (sets up with that one),'
+	@echo 'NOTEBOOKS=notebooks/01_masks.ipynb (for make notebooks), JOBS=4 (tests at a time),'
+	@echo 'LAB_FLAGS="--no-browser --port=9000" (for make lab).'
 
 lab: $(VENV)/lab  ## open the lessons in JupyterLab
-	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_welcome.ipynb $(AS_ROOT) $(LAB_FLAGS)
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_welcome.ipynb $(HIDDEN) $(AS_ROOT) $(LAB_FLAGS)
 
-test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared
+test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared (about ten minutes)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 test-gpu: $(VENV)/test  ## run the notebooks on a GPU against the same stored outputs (fails where there is none)
@@ -52,7 +58,7 @@ clean:  ## remove the environment
 	rm -rf $(VENV)
 
 $(VENV)/lab: requirements.txt pyproject.toml
-	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make lab PYTHON=python3.11")'
 	@echo "Setting up the environment in $(VENV): this takes a few minutes, once."
 	$(PYTHON) -m venv $(VENV)
 	$(if $(filter cpu,$(TORCH)),$(PIP) --no-deps --extra-index-url $(CPU_WHEELS) $(shell grep ^torch== requirements.txt))

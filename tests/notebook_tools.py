@@ -203,16 +203,18 @@ def addressed_files(root=ROOT):
 
 
 def set_address(url, root=ROOT):
-    """Write another address into pyproject.toml, every button and every set-up cell."""
+    """Write another address into pyproject.toml, every button, clone line and set-up cell."""
     new = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", url)
     if new is None:
         raise SystemExit(f"the address must read https://github.com/OWNER/REPOSITORY, not {url!r}")
     old = address(root).removeprefix("https://github.com/")
     # as in github.com/OWNER/REPO, mybinder.org/v2/gh/OWNER/REPO, colab.research.google.com/github/OWNER/REPO
     where = re.compile(rf"(?<=/)(github\.com|gh|github)/{re.escape(old)}(?![\w-])")
+    enter = re.compile(rf"(git clone \S+/{re.escape(new[1])}\ncd ).*")  # the folder that the line above it makes
     for path in addressed_files(root):
         text = path.read_text(encoding="utf-8")
-        path.write_text(where.sub(rf"\1/{new[1]}", text), encoding="utf-8")
+        text = enter.sub(rf"\g<1>{new[1].partition('/')[2]}", where.sub(rf"\1/{new[1]}", text))
+        path.write_text(text, encoding="utf-8")
     print(f"address: {old} is now {new[1]} in every button, clone line and set-up cell")
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import decoding, models, relative, rows, verdicts
+from benchmarks import decoding, imports, models, relative, rows, verdicts
 from benchmarks.rows import Row
 from transformer_edu.exercises import load
 from transformer_edu.model import count_parameters
@@ -24,18 +24,45 @@ def test_help_names_the_benchmarks_and_runs_none(word, capsys):
 
 
 def test_a_benchmark_prints_a_line_for_each_measurement(capsys, monkeypatch):
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: [Row("import torch", 1.0, "s", "cold")])
+    monkeypatch.setattr(imports, "run", lambda: [Row("import torch", 1.0, "s", "cold")])
     assert benchmarks.main(["imports"]) == 0
-    assert capsys.readouterr().out.split() == ["imports", "import", "torch", "1.00", "s,", "cold"]
+    torchs, _, title, line = capsys.readouterr().out.splitlines()
+    assert torchs == f"torch {torch.__version__}, one thread (relative, models and decoding: two)"
+    assert title.startswith("imports: What `import transformer_edu` costs") and "CPU seconds, median of" in title
+    assert line.split() == ["import", "torch", "1.00", "s,", "cold"]
+
+
+def test_the_slow_imports_say_on_stderr_how_far_they_are(capsys, monkeypatch):
+    monkeypatch.setattr(imports.subprocess, "check_output", lambda command: b"0.5")
+    assert [row.value for row in imports.run()] == [0.5] * 4
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.splitlines()[-1] == "  round 5 of 5"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["imports", "--figuers=here"], "no such option: --figuers=here; there is --figures=FOLDER"),
+        (["imports", "--figures"], "no such option: --figures; there is --figures=FOLDER"),
+        (["imports", "figures=here"], "figures=here adds a system to models, which is not asked for"),
+    ],
+)
+def test_a_word_that_would_do_nothing_is_refused(words, complaint, capsys, monkeypatch):
+    monkeypatch.setattr(imports, "run", lambda: [])
+    assert benchmarks.main(words) == 2
+    assert complaint in capsys.readouterr().err
 
 
 def test_a_benchmark_is_drawn_with_a_panel_for_each_unit_and_a_bar_for_each_row(tmp_path, capsys, monkeypatch):
     made = [Row("a", 1.0, "s"), Row("b", 20.0, "ms"), Row("c", 3.0, "s")]
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "imports", lambda: made)
+    monkeypatch.setattr(imports, "run", lambda: made)
     drawn = {}
     monkeypatch.setattr(rows.Figure, "savefig", lambda figure, path, dpi: drawn.update({path: figure}))
     assert benchmarks.main(["imports", f"--figures={tmp_path / 'new'}"]) == 0
-    panels = drawn[tmp_path / "new" / "imports.png"].axes
+    path = tmp_path / "new" / "imports.png"
+    panels = drawn[path].axes
+    assert drawn[path].get_suptitle() == imports.__doc__.splitlines()[0]
+    assert f"drawn: {path}" in capsys.readouterr().out
     assert [ax.get_xlabel() for ax in panels] == ["s", "ms"]
     assert [[bar.get_width() for bar in ax.patches] for ax in panels] == [[1.0, 3.0], [20.0]]
     assert [[label.get_text() for label in ax.get_yticklabels()] for ax in panels] == [["a", "c"], ["b"]]
@@ -68,7 +95,7 @@ def test_torchs_transformer_and_ours_are_one_architecture():
 
 def test_another_system_joins_by_its_module_and_factory(monkeypatch, capsys):
     seen = {}
-    monkeypatch.setitem(benchmarks.BENCHMARKS, "models", lambda wanted: seen.update(wanted) or [])
+    monkeypatch.setattr(models, "run", lambda wanted: seen.update(wanted) or [])
     assert benchmarks.main(["models", "mine=benchmarks.models:TorchTransformer"]) == 0
     assert models.peers(seen)["mine"] is models.TorchTransformer
 

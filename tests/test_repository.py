@@ -10,16 +10,26 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from notebook_tools import LESSONS, ROOT, SET_UP, address, addressed_files, normalise, read, set_address
+from notebook_tools import LESSONS, ROOT, SET_UP, address, addressed_files, normalise, read, set_address, tags
+
+from transformer_edu.exercises import TOPICS
 
 
 def text_files(root=ROOT):
     """Every file that people read, by a walk that leaves out what tools made."""
-    made = {".git", ".venv", "build", "dist", "__pycache__"} | {".pytest_cache", ".ruff_cache", ".hypothesis"}
+    made = {".git", ".venv", "build", "dist", "__pycache__", ".ipynb_checkpoints"}
+    made |= {".pytest_cache", ".ruff_cache", ".hypothesis"}
     kinds = {".py", ".md", ".txt", ".toml", ".yml", ".yaml", ".ipynb", ".json", ""}
     for folder, subfolders, files in os.walk(root):
         subfolders[:] = [each for each in subfolders if each not in made and not each.endswith(".egg-info")]
         yield from (Path(folder, file) for file in files if Path(file).suffix in kinds)
+
+
+def test_what_jupyterlab_keeps_beside_the_lessons_is_nobodys_to_read(tmp_path):
+    for folder in ("notebooks", "notebooks/.ipynb_checkpoints"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "01_masks.ipynb").write_text("{}")
+    assert list(text_files(tmp_path)) == [tmp_path / "notebooks/01_masks.ipynb"]
 
 
 def private_places(text):
@@ -69,9 +79,64 @@ def test_set_address_rewrites_every_button_and_set_up_cell_and_says_so(tmp_path,
     assert all((tmp_path / path.relative_to(ROOT)).read_bytes() == path.read_bytes() for path in LESSONS)
 
 
+def test_set_address_rewrites_the_folder_that_the_clone_makes(tmp_path):
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    set_address("https://github.com/someone/else-where", tmp_path)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "git clone https://github.com/someone/else-where\ncd else-where\n" in text
+    assert "python -m transformer_edu" in text, "the package keeps its name"
+    set_address(address(), tmp_path)
+    assert (tmp_path / "README.md").read_bytes() == (ROOT / "README.md").read_bytes()
+
+
 def test_set_address_refuses_what_is_no_address(tmp_path):
     with pytest.raises(SystemExit, match="must read"):
         set_address("github.com/someone", tmp_path)
+
+
+# What README and the Makefile say ----------------------------------------------------------------------------
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_readme_has_a_line_for_each_lesson_with_its_minutes_and_says_their_sum():
+    promised = {path.name: int(re.search(r"(\d+) minutes", read(path).cells[0].source)[1]) for path in LESSONS}
+    lines = re.findall(r"^\| \[.*\]\(notebooks/(\S+)\) \|.*\| (\d+) \|$", README, flags=re.M)
+    assert {name: int(minutes) for name, minutes in lines} == promised
+    exercises = sum("exercise" in tags(cell) for path in LESSONS for cell in read(path).cells)
+    hours = round(sum(promised.values()) / 60)
+    assert f"{len(LESSONS)} lessons, {exercises} exercises, {hours} hours" in README
+
+
+def test_readme_links_the_reference_behind_each_lesson():
+    linked = re.findall(r"\]\(transformer_edu/(\w+)(?:\.py)?\)", README)
+    assert linked == list(TOPICS)
+
+
+def make(*arguments):
+    run = subprocess.run(["make", "-C", ROOT, *arguments], capture_output=True, text=True)
+    return run.stdout + run.stderr
+
+
+def test_make_help_names_each_setting():
+    settings = re.findall(r"^(\w+) \?=", (ROOT / "Makefile").read_text(), flags=re.M)
+    said = make("help")
+    assert len(settings) == 5
+    assert [name for name in settings if f"{name}=" not in said] == []
+
+
+def test_make_lab_hides_what_is_no_lesson_from_the_list_of_files():
+    hidden = re.findall(r"--ContentsManager.hide_globs='(.*?)'", make("--dry-run", "lab"))
+    assert hidden == ["__pycache__", "*.egg-info", "conftest.py"]
+
+
+def test_make_with_an_old_python_says_which_command_would_do(tmp_path):
+    old = tmp_path / "python3.10"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.version_info = (3, 10); $2"\n')
+    old.chmod(0o755)
+    said = make("lab", f"PYTHON={old}", f"VENV={tmp_path}/venv")
+    assert "Python 3.11 or newer is needed: make lab PYTHON=python3.11" in said
 
 
 # Colab and Binder -----------------------------------------------------------------------------------------
