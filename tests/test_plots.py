@@ -676,7 +676,7 @@ def test_the_line_beside_trained_weights_names_no_weight():
     assert one.alt_text == "Attention map (trained): 2 queries by 2 keys. 1 of 4 cells are forbidden."
     assert one.refill(weights[1]).alt_text == "Attention map: 2 queries by 2 keys."
     grid = plots.head_grid(weights, titles=["first", "second"], exact=False)
-    assert grid.alt_text == "Attention maps: 2 heads, 2 queries by 2 keys. first, second."
+    assert grid.alt_text == "Attention maps: 2 maps, 2 queries by 2 keys. first, second."
 
 
 def test_values_next_to_the_largest_do_not_move_the_line():
@@ -922,6 +922,14 @@ def test_what_is_no_column_of_parts_is_refused(columns, link, error, text):
 # --- what a picture is ---
 
 
+def test_one_number_looks_the_same_in_what_was_given_and_in_what_was_expected():
+    given, expected = [-np.inf] * 4, [-0.92, -1.2, -1.61, -np.inf]
+    panels = plots.difference_picture(np.array(given), np.array(expected)).axes[:2]
+    assert len({text.get_size() for ax in panels for text in ax.texts if cell_text(text)}) == 1
+    long = plots.difference_picture(np.array([1.001, 5.0]), np.array([1.002, -10.5])).axes[:2]
+    assert [len(numbers_in(ax)) for ax in long] == [2, 0]  # what has no room on one side stays on the other
+
+
 PICTURES = {
     "map": lambda: plots.attention_map(some_weights(7, 7), AWKWARD, AWKWARD, title="a title"),
     "one cell": lambda: plots.attention_map([[1.0]], ["W" * 30], ["W" * 30]),
@@ -987,6 +995,17 @@ def test_twenty_five_pictures_are_all_shown_and_none_stays_open(monkeypatch):
     assert [data["text/plain"] for data in seen[1::2]] == [picture.alt_text for picture in pictures]
 
 
+def test_the_line_beside_a_picture_is_broken_between_words_where_a_notebook_shows_it(monkeypatch):
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data["text/plain"]))
+    picture = plots.attention_map(some_weights(6, 6), [f"token-{i}" for i in range(6)])
+    picture.show()
+    lines = seen[-1].split("\n")
+    assert len(lines) > 1 and max(map(len, lines)) <= 100
+    assert " ".join(lines) == picture.alt_text
+    assert not any(line.endswith("-") for line in lines)
+
+
 def test_a_picture_in_a_figure_that_pyplot_shows_is_not_shown_twice(monkeypatch):
     seen = []
     monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data))
@@ -994,7 +1013,7 @@ def test_a_picture_in_a_figure_that_pyplot_shows_is_not_shown_twice(monkeypatch)
     figure, ax = plt.subplots()
     picture = plots.attention_map(some_weights(2, 3), ax=ax)
     picture.show()
-    assert seen == [{"text/plain": picture.alt_text}]
+    assert seen == [{"text/plain": plots.picture.lines_of(picture.alt_text)}]
     plt.close(figure)
 
 

@@ -95,7 +95,7 @@ def test_the_attention_viewer_calls_what_is_chosen_by_its_name():
     slider = viewer.controls["step"]
     assert (type(slider).__name__, slider.description) == ("SelectionSlider", "step")
     slider.value = 400
-    assert "step 400, head 0" in viewer.widget.children[-1].value
+    assert "step 400, head 0" in viewer.line
     named = viewers.attention_viewer({"rotary": weights(1, 4, 5)}, control="scheme")
     assert named.first.axes[0].get_title() == "rotary, head 0"
 
@@ -205,16 +205,14 @@ def test_what_has_no_names_is_refused():
 
 def test_a_change_of_a_control_changes_picture_and_caption():
     viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
-    assert viewer.widget.children[1:] == (viewer.image, viewer.caption)
     seen = {}
-    for state in viewer.states():
+    for state in viewer.states()[::-1]:  # from a change on: the first picture is finer
         for name, value in state.items():
             viewer.controls[name].value = value
-        seen[viewer.image.value] = viewer.caption.value
+        seen[viewer.png] = viewer.line
         expected = viewer.draw(**state)
-        assert np.array_equal(pixels(viewer.image.value), pixels(expected.quick_png()))
-        assert f"{state['layer']}, head {state['head']}" in viewer.caption.value
-        assert "&lt;b&gt;" in viewer.caption.value
+        assert np.array_equal(pixels(viewer.png), pixels(expected.quick_png()))
+        assert viewer.line == expected.alt_text
     assert len(seen) == 5
 
 
@@ -252,13 +250,12 @@ def test_an_error_while_drawing_is_raised_and_shown_and_no_old_picture_stays():
     viewer = viewers.Viewer(draw, {"head": range(3)})
     with pytest.raises(ValueError, match="head 2 <is> broken"):
         viewer.draw_all()
-    viewer.widget  # noqa: B018
     with pytest.raises(ValueError, match="head 2 <is> broken"):
         viewer.controls["head"].value = 2
-    assert "<b>ValueError</b>: head 2 &lt;is&gt; broken" in viewer.caption.value
-    assert viewer.image.layout.display == "none"
+    assert viewer.line == "ValueError: head 2 <is> broken"
+    assert viewer.png is None
     viewer.controls["head"].value = 1
-    assert viewer.image.layout.display is None and "broken" not in viewer.caption.value
+    assert viewer.png is not None and "broken" not in viewer.line
 
 
 @pytest.mark.parametrize(
@@ -285,26 +282,71 @@ def test_a_change_takes_less_than_a_tenth_of_a_second(make, name):
 
 
 @pytest.mark.parametrize("kind", ["attention", "mask", "weights", "probabilities"])
-def test_a_viewer_has_a_stable_text_its_first_picture_and_the_widget(kind):
+def test_a_viewer_has_a_stable_text_and_its_first_picture(kind):
     (a, metadata), (b, _) = (all_viewers()[kind]._repr_mimebundle_() for _ in range(2))
-    assert set(a) == {"text/plain", "image/png", VIEW}
+    assert set(a) == {"text/plain", "image/png"}
     assert a["text/plain"] != "" and "0x" not in a["text/plain"]
     if kind not in ("weights", "probabilities"):  # these scores are random
         assert a["text/plain"] == b["text/plain"]
-    assert a[VIEW]["model_id"] != b[VIEW]["model_id"]
     viewer = all_viewers()[kind]
     assert viewer.first.alt_text in repr(viewer)
     assert metadata["image/png"]["alt"].split(":")[0] == viewer.first.alt_text.split(":")[0]
 
 
+def test_a_picture_that_follows_a_control_stands_where_the_first_one_stood():
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    first = viewer._repr_mimebundle_()[1]["image/png"]
+    viewer.controls["head"].value = 1
+    assert pixels(viewer.png).shape[:2] == (first["height"], first["width"])
+
+
+def shown_by(viewer, monkeypatch):
+    seen = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **how: seen.append((data, how)))
+    viewer._ipython_display_()
+    return seen
+
+
+def test_a_viewer_shows_its_controls_its_picture_and_its_line_apart(monkeypatch):
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    controls, picture, line = (data for data, _ in shown_by(viewer, monkeypatch))
+    assert set(controls) == {"text/plain", VIEW} and controls[VIEW]["model_id"] == viewer.widget.model_id
+    assert controls["text/plain"] == "<Controls: layer, head. They need a running notebook>"
+    assert (picture, line) == (viewer._repr_mimebundle_()[0], {"text/plain": plots.picture.lines_of(viewer.line)})
+
+
+def test_a_control_changes_picture_and_line_in_their_place(monkeypatch):
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    monkeypatch.setattr(viewers, "_page", lambda: "page")
+    seen = shown_by(viewer, monkeypatch)
+    viewer.controls["head"].value = 1
+    (_, _), (_, picture), (_, line), *after = seen
+    assert [how["display_id"] for _, how in after] == [picture["display_id"], line["display_id"]]
+    assert all(how["update"] for _, how in after)
+    assert after[0][0]["image/png"] == viewer.png
+    assert after[1][0]["text/plain"].startswith("Attention map (encoder.0, head 1)")
+    assert viewer.note.value == ""
+
+
+def test_a_page_opened_anew_is_told_to_run_the_cell_again(monkeypatch):
+    viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
+    monkeypatch.setattr(viewers, "_page", lambda: "one")
+    shown_by(viewer, monkeypatch)
+    monkeypatch.setattr(viewers, "_page", lambda: "another")
+    viewer.controls["head"].value = 1
+    assert "run this cell again" in viewer.note.value and viewer.note in viewer.widget.children
+
+
 def test_without_ipywidgets_the_first_picture_stands_with_a_note(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    seen = []
-    monkeypatch.setattr("IPython.display.display", lambda data, **_: seen.append(data))
     viewer = viewers.attention_viewer(layers(), TOKENS, TOKENS)
-    viewer._ipython_display_()
-    assert [set(data) for data in seen] == [{"text/plain", "image/png"}, {"text/plain"}]
-    assert seen[1]["text/plain"].startswith("The controls need ipywidgets (python -m pip install ipywidgets)")
+    note, picture, line = (data for data, _ in shown_by(viewer, monkeypatch))
+    assert [set(data) for data in (note, picture, line)] == [
+        {"text/plain"},
+        {"text/plain", "image/png"},
+        {"text/plain"},
+    ]
+    assert note["text/plain"].startswith("The controls need ipywidgets (python -m pip install ipywidgets)")
     assert len(viewer.draw_all()) == 5
 
 
@@ -314,6 +356,8 @@ CELLS = [
     "for head in range(25):\n    plots.attention_map(weights[:1], title=f'head {head}').show()",
     "viewers.attention_viewer({'a': weights[None]})",
     "viewers.attention_viewer({'a': np.stack([weights, weights.T, 1 - weights])}).controls['head'].value = 2",
+    "viewer = viewers.weights_viewer(weights)\nviewer",
+    "viewer.controls['temperature'].value = 10",
 ]
 
 
@@ -325,18 +369,29 @@ def notebook():
 
 
 def test_in_a_kernel_every_picture_is_shown_once_with_its_line(notebook):
-    _, single, many, viewer, _ = (cell.outputs for cell in notebook.cells)
+    _, single, many, viewer, *_ = (cell.outputs for cell in notebook.cells)
     assert [set(output.data) for output in single] == [{"text/plain", "image/png"}, {"text/plain"}]
     assert single[1].data["text/plain"] == (
         "Attention map: 3 queries by 3 keys. Strongest key of each query: 0 → 0 1.00, 1 → 1 1.00, 2 → 2 1.00."
     )
     assert [output.output_type for output in many] == ["display_data"] * 50  # no stream: nothing was warned of
     assert sum("image/png" in output.data for output in many) == 25
-    assert [set(output.data) for output in viewer] == [{"text/plain", "image/png", VIEW}]
+    assert [set(output.data) for output in viewer] == [
+        {"text/plain", VIEW},
+        {"text/plain", "image/png"},
+        {"text/plain"},
+    ]
 
 
 def test_in_a_kernel_a_control_draws_without_an_output_of_its_own(notebook):
-    assert notebook.cells[-1].outputs == []
+    assert notebook.cells[4].outputs == []
+
+
+def test_in_a_kernel_a_control_changes_the_picture_and_the_line_of_its_viewer(notebook):
+    (_, picture, line), after = notebook.cells[5].outputs, notebook.cells[6].outputs
+    assert after == []
+    assert "(temperature 10)" in picture.data["text/plain"] and "image/png" in picture.data
+    assert line.data["text/plain"].startswith("Attention map (temperature 10): 3 queries by 3 keys.")
 
 
 # --- what no viewer can be made of ---

@@ -1,28 +1,33 @@
 """Pictures behind controls: layer, head, example, mask, temperature.
 
-A viewer is made of the functions in `plots` and of ipywidgets. As the last line of a cell it shows itself;
-where no kernel runs (a printed page, a stored notebook), its first picture stands there instead, and the
-same where ipywidgets is not installed. `viewer.states()` lists all that the controls can reach,
-`viewer.draw_all()` draws it.
+A viewer is made of the functions in `plots` and of ipywidgets. As the last line of a cell it shows itself: its
+controls, its picture and the line beneath, each an output of its own. So picture and line stay where no kernel
+runs (a printed page, a notebook opened again) and where ipywidgets is not installed. `viewer.states()` lists all
+that the controls can reach, `viewer.draw_all()` draws it.
 """
 
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
 from . import plots
 from .errors import check_callable, check_kind, check_list, check_number
+from .plots.picture import lines_of
 from .plots.values import allowed_by, array_of, label_lists, listed, matrix_of, one_mask, spelled, weights_of
 
 __all__ = ["Viewer", "attention_viewer", "mask_viewer", "weights_viewer"]
 
 PAD = "<pad>"
 MOST_PREPARED = 16  # states whose labels are drawn ahead
+VIEW = "application/vnd.jupyter.widget-view+json"
+STALE = "The page was opened anew: if the picture does not follow, run this cell again."
 
 
 def _ipywidgets() -> Any:
@@ -32,6 +37,13 @@ def _ipywidgets() -> Any:
     except ImportError:
         return None
     return ipywidgets
+
+
+def _page() -> str | None:
+    """The page from which the kernel was last asked for something; None where there is no kernel."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    kernel = getattr(shell, "kernel", None)
+    return None if kernel is None else kernel.get_parent().get("header", {}).get("session")
 
 
 class Viewer:
@@ -60,7 +72,11 @@ class Viewer:
         self.start = self._nearest(start)
         self.first = draw(**self.start)
         check_kind("what draw returns", self.first, plots.Picture, "a Picture")
+        self.line = self.first.alt_text  # the line that is seen, or which error was raised
+        self._later: tuple[dict, dict] | None = None  # the picture that is seen, once a control has moved
         self._settling = False
+        self._picture_id, self._line_id = uuid4().hex, uuid4().hex
+        self._shown_on: str | None = None
 
     def states(self) -> list[dict[str, Any]]:
         """Every state that the controls can reach."""
@@ -106,28 +122,28 @@ class Viewer:
             more["style"] = {"description_width": "initial"}  # or a long name is cut
             made[name] = kind(options=_labelled(options), value=value, description=name, **more)
             made[name].layout.display = "none" if len(options) == 1 else None
+            made[name].layout.margin = "2px 16px 2px 2px"  # or a menu touches the next name
             made[name].observe(self._changed, "value")
         return made
 
     @cached_property
-    def image(self) -> Any:
-        """The widget that holds the picture."""
-        return _ipywidgets().Image(format="png")
-
-    @cached_property
-    def caption(self) -> Any:
-        """The widget that says in one line what is seen, or which error was raised."""
+    def note(self) -> Any:
+        """The widget that says what to do where the picture cannot follow."""
         return _ipywidgets().HTML()
 
     @cached_property
     def widget(self) -> Any:
-        """Controls, picture and caption as one ipywidgets box."""
+        """The controls as one ipywidgets box."""
         controls = _ipywidgets().HBox(list(self.controls.values()))
         controls.layout.flex_flow = "row wrap"
-        self._redraw({name: control.value for name, control in self.controls.items()})
-        box = _ipywidgets().VBox([controls, self.image, self.caption])
-        box.layout.align_items = "flex-start"  # or the picture is stretched over the page
-        return box
+        if self._quick:
+            self._quick(**self.start)  # so that the first change does not wait for what is prepared
+        return _ipywidgets().VBox([controls, self.note])
+
+    @property
+    def png(self) -> bytes | None:
+        """The picture that is seen; None after an error."""
+        return self._repr_mimebundle_()[0].get("image/png")
 
     def _changed(self, _change: Any) -> None:
         if self._settling:
@@ -149,36 +165,50 @@ class Viewer:
     def _redraw(self, state: Mapping[str, Any]) -> None:
         try:
             picture = (self._quick or self.draw)(**state)
-            self.image.value = picture.quick_png() if self._quick else picture.png(96)
-            self.image.layout.display = None
-            self._say(html.escape(picture.alt_text))
-        except Exception as error:
-            self.image.layout.display = "none"  # the last picture would be taken for this one
-            self._say(f"<b>{type(error).__name__}</b>: {html.escape(str(error))}")
+            self._later, self.line = self._quick_bundle(picture) if self._quick else picture.bundle(), picture.alt_text
+        except Exception as error:  # the last picture would be taken for this one
+            self._later, self.line = ({}, {}), f"{type(error).__name__}: {error}"
             raise
+        finally:
+            self._update()
 
-    def _say(self, text: str) -> None:
-        self.caption.value = f'<div style="line-height: 1.4">{text}</div>'
+    def _quick_bundle(self, picture: plots.Picture) -> tuple[dict, dict]:
+        return {"image/png": picture.quick_png()}, {"image/png": {"alt": picture.alt_text}}
+
+    def _update(self) -> None:
+        """Change picture and line where they are shown."""
+        if self._shown_on is None:
+            return
+        self._display(update=True)
+        self.note.value = "" if self._shown_on == _page() else html.escape(STALE)
+
+    def _display(self, **how: Any) -> None:
+        from IPython.display import display
+
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True, display_id=self._picture_id, **how)
+        display({"text/plain": lines_of(self.line)}, raw=True, display_id=self._line_id, **how)
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        data, metadata = self._repr_mimebundle_()
-        display(data, metadata=metadata, raw=True)
+        display(self._controls_bundle(), raw=True)
+        self._display()
+        self._shown_on = _page()
+
+    def _controls_bundle(self) -> dict[str, Any]:
         if _ipywidgets() is None:
             note = "The controls need ipywidgets (python -m pip install ipywidgets); this is the first picture."
-            display({"text/plain": note}, raw=True)
+            return {"text/plain": note}
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {"text/plain": f"<Controls: {', '.join(self._choices)}. They need a running notebook>", VIEW: view}
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
-        data, metadata = self.first._repr_mimebundle_()
-        data["text/plain"] = repr(self)
-        if _ipywidgets() is not None:
-            view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-            data["application/vnd.jupyter.widget-view+json"] = view
-        return data, metadata
+        data, metadata = self._later or self.first.bundle(whole=self._quick is not None)
+        return data | {"text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:
-        return f"<Viewer: {len(self.states())} pictures by {', '.join(self._choices)}. {self.first.alt_text}>"
+        return f"<Viewer: {len(self.states())} pictures by {', '.join(self._choices)}. {self.line}>"
 
 
 def _labelled(options: Sequence[Any]) -> list[tuple[str, Any]]:

@@ -42,13 +42,14 @@ def difference_picture(given: Any, expected: Any, where: Sequence[int] | None = 
         first = _first(where, unequal)
         steps.append(_step("where they differ", unequal, shapes, axes))
     look, decimals = _scale(given, expected), _decimals(given, expected, first)
+    letters = max(len(text) for values in (given, expected) for text in numbers(values, decimals).flat)
     with style():
         cell = min(side(*step.values.shape, most=0.4, room=2.9) for step in steps)
         for step in steps:
             step.look = DIFFERS if step.values is unequal else look
         panels = row_of_panels(steps, cell, over=0.25 if title else 0.0)
         for panel, step in zip(panels, steps, strict=True):
-            _fill(panel, step.values, first, unequal, decimals)
+            _fill(panel, step.values, first, unequal, decimals, letters)
         if title:
             panels[0].ax.get_figure(root=True).suptitle(
                 title,
@@ -82,9 +83,13 @@ def _step(name: str, values: np.ndarray, shapes: list[tuple], axes: Sequence[str
     return Step(heading, values, rows, columns, WEIGHTS, words[-2:], left=len(shape) > 1, above=len(shape) > 0)
 
 
-def _fill(panel: Panel, values: np.ndarray, first: Any, unequal: np.ndarray | None, decimals: int) -> None:
-    texts = np.where(values, "\u2260", "") if values is unequal else numbers(values, decimals)
-    panel.fill(values, ~np.isfinite(values), texts)
+def _fill(
+    panel: Panel, values: np.ndarray, first: Any, unequal: np.ndarray | None, decimals: int, letters: int
+) -> None:
+    if values is unequal:
+        panel.fill(values, None, np.where(values, "\u2260", ""))
+    else:
+        panel.fill(values, ~np.isfinite(values), numbers(values, decimals), letters)
     if first is not None:
         panel.outline(*first)
 

@@ -203,26 +203,32 @@ class Panel:
         pad = 72 * (self.room if room is None else room)
         self.ax.set_title(written(text), fontsize=LETTER + 1, y=1.0, pad=pad, parse_math=False)
 
-    def fill(self, values: np.ndarray, hatched: np.ndarray | None = None, texts: np.ndarray | None = None) -> None:
-        """Show these values, a text in each cell where there is room, and hatch over some of the cells."""
+    def fill(
+        self, values: np.ndarray, hatched: np.ndarray | None = None, texts: np.ndarray | None = None, letters: int = 0
+    ) -> None:
+        """Show these values, a text in each cell where there is room, and hatch over some of the cells.
+
+        letters  of the longest text of a panel beside it: all are then of one size, where that can be read
+        """
         self.image.set_data(np.ma.masked_invalid(np.asarray(values, dtype=np.float64)))
         hatched = np.zeros(values.shape, dtype=bool) if hatched is None else np.array(hatched)
         if not np.array_equal(hatched, self.hatched):
             for patch in self.hatches:
                 patch.remove()
             self.hatched, self.hatches = hatched, [self._hatch(*run) for run in _runs(hatched)]
-        self._write(texts)
+        self._write(texts, letters)
 
     def _hatch(self, row: int, start: int, stop: int) -> Rectangle:
         cells = Rectangle((start - 0.5, row - 0.5), stop - start, 1, hatch=HATCH)
         cells.set(fill=False, edgecolor="0.45", linewidth=0)
         return self.ax.add_patch(cells)
 
-    def _write(self, texts: np.ndarray | None) -> None:
+    def _write(self, texts: np.ndarray | None, letters: int) -> None:
         for text in self.texts.values():
             text.set_visible(False)
         longest = 0 if texts is None else max(len(text) for text in texts.flat)
-        size = min(LETTER - 0.5, self.cell * 72 * 0.86 / (0.64 * max(longest, 1)))
+        own, shared = (min(LETTER - 0.5, self.cell * 72 * 0.86 / (0.64 * max(n, longest, 1))) for n in (0, letters))
+        size = shared if shared >= 6.0 else own
         if not longest or size < 6.0 or texts.size > MOST_NUMBERS:
             return self._sign()
         shades = self.image.to_rgba(self.image.get_array())[..., :3] @ (0.299, 0.587, 0.114)

@@ -92,6 +92,7 @@ def head_grid(
     n_heads, *shape = weights.shape
     rows, columns = label_lists(shape, queries, keys)
     allowed = allowed_by(mask, weights.shape)
+    word = "head" if titles is None else "map"
     if titles is not None:
         check_list("titles", titles, of="titles, one for each head")
     titles = [f"head {head}" for head in range(n_heads)] if titles is None else [str(title) for title in titles]
@@ -110,7 +111,7 @@ def head_grid(
         sentence(
             "Attention maps" if n_heads > 1 else "Attention map",
             None,
-            f"{n_heads} head{'s' * (n_heads > 1)}, {sizes(rows, columns)}. {heads}",
+            f"{n_heads} {word}{'s' * (n_heads > 1)}, {sizes(rows, columns)}. {heads}",
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ from .drawing import style
 
 DPI = 144  # of a stored picture, shown at 96 pixels an inch: sharp on screens of either kind
 CSS = 96
+ACROSS = 100  # letters: a notebook breaks a longer line anywhere, in the middle of words and numbers
+
+
+def lines_of(text: str) -> str:
+    """One line of words as the lines that a notebook shows.
+
+    >>> lines_of("0 → 0 1.00, " * 9).splitlines()[1:]
+    ['0 1.00,']
+    """
+    return textwrap.fill(text, ACROSS, break_long_words=False, break_on_hyphens=False)
 
 
 def _fewer_colours(png: io.BytesIO, alt_text: str) -> bytes:
@@ -69,9 +80,9 @@ class Picture:
             self.alt_text = self._fill(*arrays)
         return self
 
-    def png(self, dpi: int = DPI) -> bytes:
-        """The picture as PNG, cut to what is drawn; the alt text is stored in it."""
-        return self._bytes("png", dpi)
+    def png(self, dpi: int = DPI, *, whole: bool = False) -> bytes:
+        """The picture as PNG, cut to what is drawn, or the whole figure; the alt text is stored in it."""
+        return self._bytes("png", dpi, whole)
 
     def quick_png(self, dpi: int = CSS) -> bytes:
         """The whole figure as PNG; from the second time on, only what a panel's `fill` changes is drawn."""
@@ -102,7 +113,7 @@ class Picture:
         check_kind("path", path, (str, Path), "the path of a file")
         Path(path).write_bytes(self._bytes(Path(path).suffix.lstrip(".") or "png", dpi))
 
-    def _bytes(self, kind: str, dpi: int) -> bytes:
+    def _bytes(self, kind: str, dpi: int, whole: bool = False) -> bytes:
         notes = {
             "png": {"Software": None, "Description": self.alt_text},
             "svg": {"Date": None, "Description": self.alt_text},
@@ -110,8 +121,9 @@ class Picture:
         }.get(kind)
         check_number("dpi", dpi, above=0)
         buffer = io.BytesIO()
+        cut = {} if whole else {"bbox_inches": "tight", "pad_inches": 0.06}
         with style():
-            self.figure.savefig(buffer, format=kind, dpi=dpi, metadata=notes, bbox_inches="tight", pad_inches=0.06)
+            self.figure.savefig(buffer, format=kind, dpi=dpi, metadata=notes, **cut)
         return _fewer_colours(buffer, self.alt_text) if kind == "png" else buffer.getvalue()
 
     def show(self) -> None:
@@ -125,10 +137,14 @@ class Picture:
         if not pyplot_shows_it:
             data, metadata = self._repr_mimebundle_()
             display(data, metadata=metadata, raw=True)
-        display({"text/plain": self.alt_text}, raw=True)
+        display({"text/plain": lines_of(self.alt_text)}, raw=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
-        png = self.png()
+        return self.bundle()
+
+    def bundle(self, *, whole: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a notebook stores, and what it is told about it: the PNG, its size on the page, its alt text."""
+        png = self.png(whole=whole)
         wide, high = (int.from_bytes(png[at : at + 4], "big") * CSS // DPI for at in (16, 20))
         return (
             {"text/plain": repr(self), "image/png": png},
