@@ -33,15 +33,15 @@ WIDE_POOLS = ("not_pruned", "beam_each")
 def _rows(step: Table, live: list[Candidate], start: int, feeds: str) -> list[list[float]]:
     """For each live hypothesis the log-probabilities of the next token."""
     ids = {
-        "all": lambda: [[start, *c.tokens] for c in live],
         "without_start": lambda: [[*c.tokens] for c in live],
         "last": lambda: [[*(c.tokens or (start,))][-1:] for c in live],
         "backwards": lambda: [[*c.tokens[::-1], start] for c in live],
         "start_last": lambda: [[*c.tokens, start] for c in live],
         "first_step": lambda: [[start] for _ in live],
         "best_prefix": lambda: [[start, *live[0].tokens] for _ in live],
-    }[feeds]()
-    return step(torch.tensor(ids)).tolist()
+    }.get(feeds, lambda: [[start, *c.tokens] for c in live])()
+    rows = step(torch.tensor(ids))
+    return (rows.log_softmax(0) if feeds == "normalised_over_hypotheses" else rows).tolist()
 
 
 def _added(before: float, x: float, n: int, adds: str, alpha: float) -> float:
@@ -447,6 +447,13 @@ EVERY = (
         " max_length"
         " new tokens.",
         "none",
+    ),
+    *one(
+        "feeds",
+        "normalised_over_hypotheses",
+        "You normalise over the hypotheses, axis 0: what step gives are log-probabilities of the next token already,"
+        " and nothing is to be normalised.",
+        "normalised_over_hypotheses",
     ),
     *one(
         "feeds",

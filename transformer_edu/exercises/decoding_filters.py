@@ -236,6 +236,7 @@ def _k_dropped(logits: Tensor, k: int, count: str, scope: str, keep: str, compar
     ranked = {"largest": logits, "smallest": -logits, "size": logits.abs(), "inverted": logits}[keep]
     n = {
         "one_less": k - 1,
+        "one_less_of_several": max(k - 1, 1),
         "one_more": k + 1,
         "one": 1,
         "all": size,
@@ -312,6 +313,7 @@ TOP_K_MISTAKES = (
         "You keep k - 1 logits of each row: the k-th largest itself belongs to them, so compare with < and not <= (or"
         " count from 0 to k - 1).",
         "one_less",
+        "one_less_of_several",
     ),
     *one("count", "one_too_many", "You keep k + 1 logits of each row. The k-th largest is at place k - 1.", "one_more"),
     *one(
