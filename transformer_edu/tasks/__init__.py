@@ -7,10 +7,12 @@
 Each example comes with its right alignment: which source tokens a target token is made from.
 """
 
+from .alignment import alignment_matrix, alignment_score
 from .draws import Draws, fingerprint
 from .iso_dates import DATE_FORMATS, dates, written_date
 from .sequences import copy, recall, reverse, sort
-from .task import Batch, Example, Task, Vocabulary, alignment_matrix, alignment_score, with_noise
+from .task import Batch, Example, Task, with_noise
+from .vocabulary import Vocabulary
 from .words import number_in_words, number_words
 
 __all__ = [

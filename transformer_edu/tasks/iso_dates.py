@@ -7,7 +7,8 @@ from string import Formatter
 
 from ..errors import check_choice, check_kind
 from .draws import Draws
-from .task import Example, Task, Vocabulary
+from .task import Example, Task
+from .vocabulary import Vocabulary
 
 __all__ = ["DATE_FORMATS", "dates", "written_date"]
 

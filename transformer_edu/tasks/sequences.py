@@ -7,7 +7,8 @@ from string import ascii_lowercase
 
 from ..errors import check_count
 from .draws import Draws
-from .task import Example, Task, Vocabulary
+from .task import Example, Task
+from .vocabulary import Vocabulary
 
 __all__ = ["copy", "recall", "reverse", "sort"]
 

@@ -1,10 +1,9 @@
-"""What a task is: examples, each a source and a target; their vocabularies; and batches of padded ids."""
+"""What a task is: examples, each a source and a target, and batches of padded ids."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import index
 from typing import NamedTuple
 
 import torch
@@ -14,83 +13,21 @@ from ..errors import (
     check_callable,
     check_choice,
     check_count,
-    check_float,
     check_ids,
     check_int,
     check_kind,
     check_list,
     check_number,
-    check_tensor,
-    shape_text,
 )
 from ..model.decoder_io import decoder_io
 from .draws import Draws, fingerprint
+from .vocabulary import Vocabulary
 
-__all__ = ["Batch", "Example", "Task", "Vocabulary", "alignment_matrix", "alignment_score", "with_noise"]
+__all__ = ["Batch", "Example", "Task", "checked_examples", "with_noise"]
 
 SPLITS = ("train", "test")
 ONE_IN = 10  # keys that belong to the test set
 PATIENCE = 2000  # draws in a row without anything new, before a split counts as used up
-
-
-class Vocabulary:
-    """Tokens and their ids. The first three ids are taken: 0 pads, 1 starts a target, 2 stops it.
-
-    >>> vocabulary = Vocabulary(["ein", "zwei", "drei"])
-    >>> vocabulary.encode(["drei", "ein"]), vocabulary.decode([1, 5, 3, 2, 0])
-    ([5, 3], ['drei', 'ein'])
-    """
-
-    pad_id, start_id, stop_id = 0, 1, 2
-
-    def __init__(self, tokens: Iterable[str]) -> None:
-        if not isinstance(tokens, str):
-            check_list("tokens", tokens, of="texts")
-        tokens = tuple(tokens)
-        for i, token in enumerate(tokens):
-            check_kind(f"tokens[{i}]", token, str, "a text")
-        self.tokens = ("<pad>", "<start>", "<stop>", *tokens)
-        self._ids = {token: i for i, token in enumerate(self.tokens)}
-        if len(self._ids) != len(self.tokens):
-            twice = next(token for token in self.tokens if self.tokens.count(token) > 1)
-            raise ValueError(f"the tokens of a vocabulary must differ, got {twice!r} twice")
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Their ids, without start and stop. For a vocabulary of characters a plain string will do."""
-        try:
-            return [self._ids[token] for token in tokens]
-        except KeyError as error:
-            known = " ".join(self.tokens[3:])
-            raise ValueError(f"token {error.args[0]!r} is not in the vocabulary, which holds: {known}") from error
-        except TypeError as error:
-            raise TypeError(f"tokens must be the texts of one sequence, got {tokens!r}") from error
-
-    def decode(self, ids: Tensor | Iterable[int]) -> list[str]:
-        """The tokens of one sequence up to its first stop; padding and start are left out."""
-        ids = _whole(ids)
-        end = ids.index(self.stop_id) if self.stop_id in ids else len(ids)
-        return [token for i, token in zip(ids, self.labels(ids[:end]), strict=False) if i > self.stop_id]
-
-    def labels(self, ids: Tensor | Iterable[int]) -> list[str]:
-        """One token for each id, special ones too: what stands along the axis of a picture."""
-        ids = _whole(ids)
-        if wrong := [i for i in ids if not 0 <= i < len(self)]:
-            raise ValueError(f"ids must lie in 0..{len(self) - 1}, the ids of the vocabulary, got {wrong[0]}")
-        return [self.tokens[i] for i in ids]
-
-
-def _whole(ids: Tensor | Iterable[int]) -> list[int]:
-    """The ids of one sequence as Python's numbers."""
-    if isinstance(ids, Tensor):
-        check_ids("ids", ids, dims=("length",))
-        return ids.tolist()
-    try:
-        return [index(i) for i in ids]
-    except TypeError as error:
-        raise TypeError(f"ids must be the whole numbers of one sequence, got {ids!r}") from error
 
 
 @dataclass(frozen=True)
@@ -178,7 +115,7 @@ class Task:
 
     def batch(self, examples: Sequence[Example]) -> Batch:
         """The examples as padded ids."""
-        examples = _checked(examples)
+        examples = checked_examples(examples)
         sources = [self.source.encode(example.source) for example in examples]
         targets = [self.target.encode(example.target) for example in examples]
         vocabulary = self.target
@@ -200,7 +137,7 @@ class Task:
 
     def exact_match(self, answers: Tensor | Sequence[Sequence[int]], examples: Sequence[Example]) -> float:
         """The share of answers that are right from start to stop. `answers` holds ids, one row for each example."""
-        examples = _checked(examples)
+        examples = checked_examples(examples)
         check_list("answers", answers, of="rows of ids")
         if isinstance(answers, Tensor):
             check_ids("answers", answers, dims=("batch", "length"))
@@ -218,14 +155,13 @@ def _padded(rows: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]
     return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows]), torch.tensor(lengths)
 
 
-def _checked(examples: Iterable[Example]) -> list[Example]:
+def checked_examples(examples: Iterable[Example]) -> list[Example]:
     """The examples as a list, once they are known to be some, and Examples."""
     check_list("examples", examples, of="Examples")
     examples = list(examples)
     _check_some(examples)
     for i, example in enumerate(examples):
-        if not isinstance(example, Example):
-            check_kind(f"examples[{i}]", example, Example, "an Example")
+        check_kind(f"examples[{i}]", example, Example, "an Example")
     return examples
 
 
@@ -250,69 +186,9 @@ def with_noise(task: Task, examples: Sequence[Example], share: float, *, seed: i
     check_int("seed", seed)
     tokens = task.target.tokens[3:]
     noisy = []
-    for example in _checked(examples):
+    for example in checked_examples(examples):
         draws = Draws(f"{task.name}/noise/{seed}/{' '.join(example.source)}")
         hit = [draws.below(10**9) < share * 10**9 for _ in example.target]
         target = tuple(draws.choice(tokens) if h else t for h, t in zip(hit, example.target, strict=True))
         noisy.append(replace(example, target=target))
     return noisy
-
-
-def alignment_matrix(examples: Sequence[Example]) -> Tensor:
-    """True where a target token is made from a source token: bool (batch, target length, source length).
-
-    Row t belongs to label t of `target_out`, so the last row of each example, its stop, has no True: nor have rows of
-    tokens without a counterpart, and padding.
-
-    >>> example = Example(("forty", "two"), ("zwei", "und", "vierzig"), ((1,), (), (0,)), "42")
-    >>> alignment_matrix([example])[0].int().tolist()
-    [[0, 1], [0, 0], [1, 0], [0, 0]]
-    """
-    examples = _checked(examples)
-    n_targets = max(len(example.target) for example in examples) + 1
-    n_sources = max(len(example.source) for example in examples)
-    matrix = torch.zeros(len(examples), n_targets, n_sources, dtype=torch.bool)
-    for row, example in enumerate(examples):
-        _check_places(f"examples[{row}]", example)
-        for target, sources in enumerate(example.alignment):
-            matrix[row, target, list(sources)] = True
-    return matrix
-
-
-def _check_places(name: str, example: Example) -> None:
-    n_sources, n_targets = len(example.source), len(example.target)
-    places = [place for sources in example.alignment for place in sources]
-    if len(example.alignment) > n_targets or not all(0 <= place < n_sources for place in places):
-        raise ValueError(
-            f"the alignment of {name} must have places in 0..{n_sources - 1} for each of its {n_targets} target "
-            f"tokens, got {example.alignment}"
-        )
-
-
-def alignment_score(weights: Tensor, alignment: Tensor) -> float:
-    """The share of target tokens whose largest weight lies on a source token that they are made from.
-
-    Args:
-        weights: (batch, target length, source length), those of one head or the mean over heads.
-        alignment: bool, the same shape, from `alignment_matrix`. Rows without any True do not count.
-
-    >>> alignment_score(torch.tensor([[[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]]]), alignment_matrix([Example(
-    ...     ("one", "two"), ("zwei", "eins"), ((1,), (0,)), "")]))
-    1.0
-    """
-    check_float("weights", weights, dims=("batch", "target", "source"))
-    check_tensor("alignment", alignment, dims=("batch", "target", "source"))
-    if alignment.dtype != torch.bool:
-        raise ValueError(f"alignment must have dtype bool, as alignment_matrix gives it, got {alignment.dtype}")
-    if weights.shape != alignment.shape:
-        raise ValueError(
-            f"weights and alignment must have one shape (batch, target, source), got {shape_text(weights)} and "
-            f"{shape_text(alignment)}"
-        )
-    if weights.isnan().any():
-        raise ValueError("weights must be numbers, got nan")
-    counts = alignment.any(-1)  # (batch, target)
-    if not counts.any():
-        raise ValueError("alignment must have a True somewhere: there is nothing to score")
-    hits = alignment.to(weights.device).gather(-1, weights.argmax(-1, keepdim=True))[..., 0]  # (batch, target)
-    return hits[counts.to(hits.device)].double().mean().item()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .draws import Draws
-from .task import Example, Task, Vocabulary
+from .task import Example, Task
+from .vocabulary import Vocabulary
 
 __all__ = ["number_in_words", "number_words"]
 
