@@ -42,10 +42,11 @@ def decoder_io(
         raise ValueError("sequences must hold at least one sequence, got none")
     lengths = torch.tensor([len(ids) + 1 for ids in rows])  # (batch,)
     shape = (len(rows), int(lengths.max()))
+    places, last = torch.arange(shape[1]), lengths[:, None] - 1  # (length,), (batch, 1)
+    ids = torch.cat(rows)  # all rows at once, since a batch is made at every step of a training
     target_in, target_out = torch.full(shape, pad_id), torch.full(shape, ignore)  # (batch, length)
-    for row, ids in enumerate(rows):
-        target_in[row, 0], target_in[row, 1 : len(ids) + 1] = start_id, ids
-        target_out[row, : len(ids)], target_out[row, len(ids)] = ids, stop_id
+    target_in[(0 < places) & (places <= last)], target_in[:, 0] = ids, start_id
+    target_out[places < last], target_out[places == last] = ids, stop_id
     return target_in, target_out, lengths
 
 
