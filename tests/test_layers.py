@@ -25,6 +25,7 @@ inspection
 exercises
 plots
 viewers
+kept
 notebook
 __main__
 """

@@ -1,4 +1,4 @@
-"""The few names that lessons use: set_up, show, check in the first cell of each; progress where one trains."""
+"""The few names that lessons use: set_up, show, check in the first cell of each; progress, kept where one trains."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from . import exercises, plots
+from .kept import kept
 
-__all__ = ["check", "progress", "set_up", "show"]
+__all__ = ["check", "kept", "progress", "set_up", "show"]
 
 
 def set_up() -> torch.device:
