@@ -141,7 +141,7 @@ PLAIN = (*PYTHONS, datetime.date, datetime.timedelta, PurePath, np.generic, torc
 def _add(hashed: hashlib._Hash, value: object, seen: dict[int, tuple[int, object]]) -> None:
     """Add a value to a hash, part by part. `seen` numbers the parts that have been met, and keeps their ids theirs."""
     hashed.update(type(value).__qualname__.encode())
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN) or _is_row(value):
         hashed.update(repr(value).encode() + b"\0")
     elif id(value) in seen:
         hashed.update(b"again %d" % seen[id(value)][0])
@@ -150,6 +150,11 @@ def _add(hashed: hashlib._Hash, value: object, seen: dict[int, tuple[int, object
         for part in _parts(value):
             _add(hashed, part, seen)
         hashed.update(b"end")
+
+
+def _is_row(value: object) -> bool:
+    """A sequence of words or numbers; examples have thousands of them."""
+    return type(value) in (list, tuple) and all(type(each) in (str, int, float, bool) for each in value)
 
 
 def _parts(value: object) -> Iterable[object]:
