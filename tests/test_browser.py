@@ -55,7 +55,7 @@ def browser():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=SWITCHES)
-        yield browser.new_context(viewport={"width": 1400, "height": 1000})  # one, so that it loads Lab once
+        yield browser
         browser.close()
 
 
@@ -103,19 +103,28 @@ def wait_for(server, address, log):
     raise RuntimeError(f"JupyterLab does not answer:\n{log.read_text()}")
 
 
+@pytest.fixture(scope="module")
+def window(browser, lab):
+    """JupyterLab in a window that stays open, as a reader has it, and collects what must not happen."""
+    window = browser.new_page(viewport={"width": 1400, "height": 1000})
+    window.set_default_timeout(60 * SECOND)
+    window.troubles = []
+    window.on("pageerror", lambda error: window.troubles.append(f"error: {error}"))
+    window.on("console", lambda message: note_error(window, message))
+    window.on("request", lambda request: note_stranger(window, request, urlsplit(lab).netloc))
+    window.goto(f"{lab}/lab?reset")
+    window.wait_for_function("window.jupyterapp && jupyterapp.shell.currentWidget")
+    return window
+
+
 @pytest.fixture
-def page(browser, lab):
-    """A new page that collects what must not happen: errors in the console and requests to other machines."""
-    page = browser.new_page()
-    page.set_default_timeout(60 * SECOND)
-    page.troubles = []
-    page.on("pageerror", lambda error: page.troubles.append(f"error: {error}"))
-    page.on("console", lambda message: note_error(page, message))
-    page.on("request", lambda request: note_stranger(page, request, urlsplit(lab).netloc))
-    yield page
-    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
-    page.close()
-    assert page.troubles == []
+def page(window):
+    """The window without a lesson; after the test the lesson is closed, and there were no errors, no other machines."""
+    yield window
+    window.evaluate("jupyterapp.shell.currentWidget.dispose()")  # closed, and not saved
+    window.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    troubles, window.troubles = window.troubles, []
+    assert troubles == []
 
 
 def note_error(page, message):
@@ -133,20 +142,20 @@ def note_stranger(page, request, own):
 
 NOTEBOOK = "jupyterapp.shell.currentWidget.content"
 CELLS = f"{NOTEBOOK}.model.toJSON().cells"
-IDLE = "jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'"
+IDLE = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 
 
-def open_lesson(page, lab, name):
-    page.goto(f"{lab}/lab/tree/{name}?reset")
-    page.get_by_text("| Idle").wait_for()
+def open_lesson(page, name):
+    page.evaluate(f"jupyterapp.commands.execute('docmanager:open', {{path: '{name}'}}).then(() => null)")
     page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").first.wait_for()
+    page.wait_for_function(IDLE)
 
 
 def run_all(page):
     page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
-    done = f"{CELLS}.every(cell => cell.execution_count !== null) && {IDLE}"
-    page.wait_for_function(done, timeout=900 * SECOND)
+    done = f"[...{NOTEBOOK}.model.cells].every(cell => cell.executionCount !== null) && {IDLE}"
+    page.wait_for_function(done, timeout=900 * SECOND, polling=SECOND / 4)  # asked at each frame, it slows all down
 
 
 def cells(page):
@@ -203,8 +212,8 @@ def test_a_solved_lesson_shows_the_same_outside_its_checks_and_every_viewer_move
     if browser_path() is None and os.environ.get("TRANSFORMER_EDU_BROWSER") != "required":
         assert_same_outside_checks(read(lesson).cells, execute(solve(read(lesson))).cells)
         return
-    page, lab = request.getfixturevalue("page"), request.getfixturevalue("lab")
-    open_lesson(page, lab, SOLVED(lesson.name))
+    page = request.getfixturevalue("page")
+    open_lesson(page, SOLVED(lesson.name))
     run_all(page)
     fresh = [nbformat.from_dict(cell) for cell in cells(page)]
     assert_same_outside_checks(read(lesson).cells, fresh)
@@ -229,10 +238,10 @@ def assert_same_outside_checks(stored, solved):
 STUB = "import torch\ndef causal_mask(length):\n    return torch.ones(length, length).bool().{}()"
 
 
-def test_a_wrong_and_then_a_right_answer_get_their_verdicts(page, lab):
+def test_a_wrong_and_then_a_right_answer_get_their_verdicts(page):
     lesson = next(path for path in LESSONS if path.stem == "01_masks")
     names = [checked(cell)[1] for cell in read(lesson).cells]
-    open_lesson(page, lab, lesson.name)
+    open_lesson(page, lesson.name)
     run_all(page)
     for way, status in (("triu", "wrong"), ("tril", "correct")):
         answer = {}
