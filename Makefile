@@ -21,6 +21,9 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # Small tensors run slower on several threads, and the same numbers come out everywhere on one.
 export OMP_NUM_THREADS := 1
 
+# What lessons train is kept (transformer_edu/kept.py): a test run trains anew, and once for its two looks at a lesson.
+TESTS := rm -rf $(VENV)/kept && TRANSFORMER_EDU_KEPT="$(CURDIR)/$(VENV)/kept" $(BIN)/python -m pytest -n $(JOBS)
+
 .PHONY: help lab test test-gpu lint notebooks checkpoint address clean
 
 help:  ## say what there is
@@ -34,11 +37,11 @@ lab: $(VENV)/lab  ## open the lessons in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_welcome.ipynb $(HIDDEN) $(AS_ROOT) $(LAB_FLAGS)
 
 test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared (about ten minutes)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(TESTS)
 
 test-gpu: $(VENV)/test  ## run the notebooks on a GPU against the same stored outputs (fails where there is none)
 	@$(BIN)/python -c "import sys, torch; torch.cuda.is_available() or sys.exit('test-gpu: PyTorch sees no GPU here, so nothing was tested.')"
-	TRANSFORMER_EDU_DEVICE=cuda $(BIN)/python -m pytest -n $(JOBS) notebooks
+	export TRANSFORMER_EDU_DEVICE=cuda; $(TESTS) notebooks
 
 lint: $(VENV)/test  ## check the style of code and notebooks
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ import tomllib
 from copy import deepcopy
 from itertools import groupby, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
@@ -225,12 +226,14 @@ def main(command, *arguments):
         raise SystemExit(__doc__)
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.pop("TRANSFORMER_EDU_DEVICE", None)  # outputs are stored from the CPU
-    for path in arguments:
-        nb = normalise(read(path))
-        if command == "record":
-            nb = normalise(execute(nb))
-        Path(path).write_text(text_of(nb), encoding="utf-8")
-        print(f"{command}: {path}")
+    with TemporaryDirectory() as folder:
+        os.environ["TRANSFORMER_EDU_KEPT"] = folder  # and from trainings of now
+        for path in arguments:
+            nb = normalise(read(path))
+            if command == "record":
+                nb = normalise(execute(nb))
+            Path(path).write_text(text_of(nb), encoding="utf-8")
+            print(f"{command}: {path}")
     return None
 
 
