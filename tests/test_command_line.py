@@ -177,3 +177,11 @@ def test_a_python_without_torch_is_told_in_one_sentence():
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"torch is not installed for {sys.executable}: use the environment's Python")
     assert run.stderr.count("\n") == 1
+
+
+def test_a_reader_that_stops_reading_is_no_error():
+    command = [sys.executable, "-m", "transformer_edu", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 1

@@ -7,6 +7,7 @@ python -m transformer_edu check my_answers.py
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -21,7 +22,13 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    return run(arguments)
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as in `list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 if __name__ == "__main__":
