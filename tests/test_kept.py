@@ -1,11 +1,16 @@
 """What `kept` keeps, and what makes a function run again. The functions stand in a notebook: here, in text."""
 
+import contextlib
 import functools
+import importlib
+import io
 import os
+import random
 import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 import torch
 from notebook_tools import ROOT
@@ -46,7 +51,7 @@ add = closing(1)
 
 @kept
 def train(x, times=2):
-    runs.append(x)
+    print('ran')
     part = Part.__name__
     return part, add(outer(x)) * times + float(table.sum()) + math.pi, F.relu(torch.ones(1)), norms.LayerNorm(d_model=2)
 """
@@ -65,17 +70,16 @@ def notebook(*changes, **values):
         assert old in text
         text = text.replace(old, new)
     main = types.ModuleType("__main__")
-    main.runs = []
     exec(text, vars(main))
     vars(main).update(values)
     return main
 
 
 def ran(main, *args, **kwargs):
-    """Did this call run the function? `runs` is looked up by name as well, so it is always empty before."""
-    main.runs.clear()
-    main.train(*args, **kwargs)
-    return bool(main.runs)
+    """Did this call run the function?"""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        main.train(*args, **kwargs)
+    return bool(printed.getvalue())
 
 
 @pytest.fixture
@@ -120,6 +124,106 @@ def test_it_runs_again_after_a_change_of(main, change):
     assert not ran(notebook(), 3)  # the old one is still there
 
 
+ALTERED = {
+    "a star before an argument": ("def part(a, {}b): return b", "", "*"),
+    "an argument that must be named": ("def part(a, {}b=1): return b", "", "*, "),
+    "an attribute of a function": ("def part(): return part.rate\npart.rate = {}", 1, 2),
+    "a function with the name of torch's": ("@functools.wraps(F.relu)\ndef part(x): return {}", 1, 2),
+    "what decorates a function of torch": ("part = torch.no_grad()(F.{})", "relu", "selu"),
+    "what an inner function imports": ("def part():\n    import {}", "math", "json"),
+    "the parents of a parent": ("class M(type): n = {}\nclass part(metaclass=M): pass", 1, 2),
+    "a method of a named tuple": ("class P(NamedTuple):\n    x: int\n    def f(self): return {}\npart = P(1)", 1, 2),
+    "the names of a named tuple": ("part = namedtuple('P', '{}')(1, 2)", "x y", "y x"),
+    "a method of a list": ("class L(list):\n    def f(self): return {}\npart = L()", 1, 2),
+    "an attribute of a dictionary": ("class D(dict): pass\npart = D()\npart.rate = {}", 1, 2),
+    "what is in a dictionary of one's own": ("class D(dict): pass\npart = D(x={})", 1, 2),
+    "the default of a dictionary": ("part = defaultdict({})", "int", "list"),
+    "a method of a word": ("class W(str):\n    def f(self): return {}\npart = W('a')", 1, 2),
+    "a number with a repr of its own": ("class N(int):\n    def __repr__(self): return 'N'\npart = N({})", 1, 2),
+    "a method of a choice": ("class E(enum.Enum):\n    A = 1\n    def f(self): return {}\npart = E.A", 1, 2),
+    "a value in a slot": ("class S:\n    __slots__ = ('x',)\npart = S()\npart.x = {}", 1, 2),
+    "a factory of a data class": ("@dataclass\nclass part:\n    x: list = field(default_factory={})", "list", "dict"),
+    "an abstract class": ("class part(abc.ABC):\n    def f(self): return {}", 1, 2),
+    "a frozen parameter": ("part = nn.Parameter(torch.ones(2), requires_grad={})", True, False),
+    "an attribute of a tensor": ("part = torch.ones(2)\npart.decays = {}", True, False),
+    "a gradient": ("part = nn.Parameter(torch.ones(1))\npart.grad = torch.full((1,), {})", 1.0, 2.0),
+    "a hook": ("part = torch.ones(1, requires_grad=True)\npart.register_hook(lambda g: g * {})", 1, 2),
+    "strides": ("part = torch.zeros(2, 2){}", "", ".T"),
+    "a view of one number": ("part = torch.arange(4.0)[{}::2][:1]", 0, 1),
+    "a mask of numpy": ("part = np.ma.array([1, 2], mask=[0, {}])", 0, 1),
+    "numbers of numpy backwards": ("part = np.arange({})[::-1]", 3, 4),
+    "one list twice or two": ("x = [1]\npart = [x, {}]", "x", "[1]"),
+    "a class without a module": ("space = {{}}\nexec('class A: x = {}', space)\npart = space['A']", 1, 2),
+    "a function without a module": ("space = {{}}\nexec('def f(): return {}', space)\npart = space['f']", 1, 2),
+}
+IMPORTS = """
+import abc, enum, functools, json, torch
+import numpy as np
+from collections import defaultdict, namedtuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from torch import nn
+from torch.nn import functional as F
+"""
+
+
+@pytest.mark.parametrize(("text", "old", "new"), ALTERED.values(), ids=ALTERED)
+def test_it_tells_apart(text, old, new, monkeypatch):
+    def made(filling):
+        main = types.ModuleType("__main__")
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        exec(IMPORTS + text.format(filling), vars(main))
+        return fingerprint(main.part)
+
+    assert made(old) == made(old) != made(new)
+
+
+def test_where_an_error_is_caught_counts():
+    """The same steps, of which one stands inside the `try` or outside of it."""
+
+    def part(x):
+        try:
+            return int(x)
+        except ValueError:
+            return 0
+
+    changed = types.FunctionType(part.__code__.replace(co_exceptiontable=b""), {}, "part")
+    assert fingerprint(part) != fingerprint(changed)
+
+
+def test_what_torch_is_set_to_counts(main):
+    with torch.no_grad():
+        assert ran(main, 3)
+    with torch.device("meta"):
+        assert ran(main, 3)
+    with torch.autocast("cpu"):
+        assert ran(main, 3)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert ran(main, 3)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not ran(main, 3)
+
+
+CHANGING = {
+    "a model that it is given": "def train(model): print('ran'); model.weight.data += 1",
+    "a mode": "def train(model): print('ran'); model.eval()",
+    "a list outside": "losses = []\ndef train(model): print('ran'); losses.append(1)",
+    "a new name outside": "def train(model):\n    global best\n    print('ran'); best = model",
+}
+
+
+@pytest.mark.parametrize("text", CHANGING.values(), ids=CHANGING)
+def test_what_changes_something_outside_is_not_kept(text, folder):
+    main = types.ModuleType("__main__")
+    exec(text, vars(main))
+    main.train = kept(main.train)
+    for _ in range(2):
+        assert ran(main, nn.Linear(2, 2))
+    assert not folder.exists()
+
+
 def test_arguments_count_by_value(main):
     assert ran(main, 4)
     assert ran(main, 3.0)
@@ -134,27 +238,73 @@ def test_a_number_changed_in_a_later_cell_counts(main):
 
 
 def test_the_source_of_the_package_and_the_version_of_torch_count(main, monkeypatch):
-    before = module._ground()
-    module._ground.cache_clear()
     monkeypatch.setattr(torch, "__version__", "0.0")
-    assert module._ground() != before
+    assert module._ground() != module.GROUND
     assert ran(main, 3)
-    monkeypatch.undo()
-    module._ground.cache_clear()
-    assert module._ground() == before
+    monkeypatch.setattr(module, "GROUND", module._ground())  # as in a kernel that has begun with it
+    assert ran(main, 3) and not ran(main, 3)
 
 
-def test_a_module_of_the_readers_own_counts_with_its_file(monkeypatch, tmp_path):
-    file = tmp_path / "my_part_of_a_model.py"
-    file.write_text("def mine(x):\n    return x\n")
+def test_nothing_is_kept_once_the_package_has_been_edited(main, monkeypatch, folder):
+    """Code that was imported before must not be taken for what the files now say."""
+    monkeypatch.setattr(module, "_ground", lambda: "edited")
+    assert ran(main, 3) and ran(main, 3) and ran(main, 4)
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """A module and a package of the reader's own: `own(n)` imports them anew with the function g returning n."""
     monkeypatch.syspath_prepend(tmp_path)
-    import my_part_of_a_model as mine
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    before = fingerprint(mine), fingerprint(mine.mine)
-    assert (fingerprint(mine), fingerprint(mine.mine)) == before
-    file.write_text("def mine(x):\n    return -x\n")
-    after = fingerprint(mine), fingerprint(mine.mine)
-    assert all(old != new for old, new in zip(before, after, strict=True))
+    def write(n):
+        uses = "def f():\n    return g()\nclass A:\n    def f(self): return g()\n"
+        files = {
+            "own_deep.py": f"def g():\n    return {n}\n",
+            "own_part.py": f"from own_deep import g\n{uses}",
+            "own_package/__init__.py": "from .sub import f\n",
+            "own_package/sub.py": f"from .deep import g\n{uses}",
+            "own_package/deep.py": f"def g():\n    return {n}\n",
+            "own_package/late.py": "def f():\n    from .deep import g\n    return g()\n",
+        }
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    def load(n):
+        write(n)
+        for name in [name for name in sys.modules if name.startswith("own_")]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        part, package = importlib.import_module("own_part"), importlib.import_module("own_package")
+        return part, part.f, part.A, part.A(), package, package.f, package.sub.A()
+
+    load.write = write
+    yield load
+    for name in [name for name in sys.modules if name.startswith("own_")]:
+        del sys.modules[name]
+
+
+def test_what_a_function_imports_only_when_it_runs_has_no_fingerprint(own):
+    own(1)
+    with pytest.raises(KeyError):
+        fingerprint(importlib.import_module("own_package.late").f)
+
+
+def test_files_of_the_readers_own_count_with_all_that_they_use(own):
+    first, again, other = ([fingerprint(each) for each in own(n)] for n in (1, 1, 2))
+    assert first == again
+    assert all(old != new for old, new in zip(first, other, strict=True))
+
+
+def test_of_a_file_of_the_readers_own_what_was_imported_counts(own):
+    """Edited, but not yet imported again: what runs is the old code, and it must not be kept as the new one's."""
+    loaded = own(1)
+    before = [fingerprint(each) for each in loaded]
+    own.write(2)
+    assert [fingerprint(each) for each in loaded] == before
+    assert [fingerprint(each) for each in own(2)] != before
 
 
 def test_another_process_finds_the_same_fingerprint():
@@ -162,7 +312,6 @@ def test_another_process_finds_the_same_fingerprint():
 from transformer_edu import tasks
 from transformer_edu.kept import fingerprint
 numbers = tasks.number_words()
-runs = []
 print(fingerprint(train, numbers, numbers.examples(20), {{"b", "a", "c"}}, torch.Generator().manual_seed(3)))"""
     seen = {
         subprocess.run(
@@ -187,11 +336,8 @@ def test_models_are_told_apart_by_their_weights_and_come_back_as_they_were(main)
     assert fingerprint(small(0)) != fingerprint(small(1))
     assert fingerprint(small(0)) != fingerprint(small(0).eval())
 
-    runs = []
-
     @kept
     def made(seed):
-        runs.append(seed)
         return small(seed).eval(), [1.0, 2.0], {"map": torch.eye(2)}
 
     ids = torch.tensor([[1, 2, 3]])
@@ -199,6 +345,21 @@ def test_models_are_told_apart_by_their_weights_and_come_back_as_they_were(main)
     assert torch.equal(first(ids, ids), second(ids, ids)) and not second.training
     assert rest[0] == others[0] and torch.equal(rest[1]["map"], others[1]["map"])
     assert rest[1]["map"] is not others[1]["map"]
+
+
+def test_the_first_call_returns_what_later_ones_do(main):
+    """Else what is kept of a trained model would be made twice: with the gradients, and without."""
+
+    @kept
+    def made(x):
+        layer = nn.Linear(2, 2)
+        layer(x).sum().backward()
+        return layer, layer(x), x
+
+    x = torch.ones(1, 2)
+    first, second = made(x), made(x)
+    assert fingerprint(first) == fingerprint(second)
+    assert first[-1] is not x
 
 
 def test_equal_parts_at_other_places_are_told_apart():
@@ -257,19 +418,27 @@ def test_what_has_no_fingerprint_is_refused_and_keeps_nothing(main, value, folde
     assert set(folder.iterdir()) == held
 
 
-def test_random_numbers_begin_at_one_place_and_those_outside_go_on(folder):
-    @kept
-    def drawn():
-        return torch.rand(3)
+@pytest.mark.parametrize("value", [0, iter("ab")], ids=["kept", "not kept"])
+def test_random_numbers_begin_at_one_place_and_those_outside_go_on(folder, value):
+    def draw(n):
+        return torch.rand(n).tolist(), np.random.rand(n).tolist(), [random.random() for _ in range(n)]
 
-    torch.manual_seed(5)
-    expected = torch.rand(2)
-    torch.manual_seed(5)
-    first = drawn()
-    assert torch.equal(torch.rand(2), expected)
-    torch.manual_seed(6)
-    next(folder.iterdir()).unlink()
-    assert torch.equal(drawn(), first)
+    @kept
+    def drawn(_):
+        return draw(3)
+
+    def seed(n):
+        torch.manual_seed(n), np.random.seed(n), random.seed(n)
+
+    seed(5)
+    expected = draw(2)
+    seed(5)
+    first = drawn(value)
+    assert draw(2) == expected
+    seed(6)
+    for file in folder.glob("*"):
+        file.unlink()
+    assert drawn(value) == first
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"anything"])
@@ -289,6 +458,24 @@ def test_a_result_is_given_though_it_cannot_be_kept(main, folder, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_EDU_KEPT", str(next(folder.iterdir())))  # a file where the folder should be
     assert ran(main, 3) and ran(main, 3)
     assert [file.suffix for file in folder.iterdir()] == [".pt"]  # nothing half written
+
+
+def test_what_a_folder_that_can_only_be_read_holds_is_read(main, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "utime", refused)
+    assert not ran(main, 3)
+
+
+def test_something_callable_without_a_name_runs():
+    assert kept(functools.partial(max, 3))(4) == 4
+
+
+def test_no_fingerprint_warns(recwarn):
+    fixed = np.broadcast_to(np.arange(3), (2, 3))
+    made = torch.ones(2, requires_grad=True) * 2  # not a leaf: its gradient is not to be asked for
+    assert fingerprint(fixed, made) and not recwarn.list
 
 
 def test_without_the_variable_the_folder_lies_beside_the_notebook(main, tmp_path, monkeypatch):

@@ -14,9 +14,11 @@ import enum
 import functools
 import hashlib
 import os
+import random
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -33,14 +35,15 @@ FILES = 1000  # the oldest beyond that many are removed
 def kept(function: Callable) -> Callable:
     """Keep what `function` returns in a file, and return it from there while nothing that goes into it has changed.
 
-    Into it go the arguments, the function's code, everything that it looks up by name (other functions of the
-    notebook with all that they look up, numbers, tensors, models), the source of this package and torch's version.
-    Change any of these, and the function runs again. Where one of them has no fingerprint (an open file, say),
-    it runs every time. Of a module of your own the file itself counts, not what that file imports.
+    Into it go the arguments, the function's code, everything that it looks up by name (other functions, of the
+    notebook or of a file of your own, with all that they look up, numbers, tensors, models), the source of this
+    package, torch's version, its default dtype and device. Change any of these, and the function runs again. Where
+    one of them has no fingerprint (an open file, say), it runs every time; so it does once this package has been
+    edited, until the kernel is started anew. Not seen: files that it reads, environment variables, names in a text
+    (`eval`), and what replaces a part of this package or of an installed one (`F.relu = ...`).
 
-    So that its result depends on nothing else, the function should return all that it makes, rather than fill lists
-    that stand outside, and print nothing. Its random numbers always begin at torch's seed 0; those outside go on as if
-    it had not run.
+    The function should return all that it makes, and print nothing. One that changes what goes into it (fills a list,
+    trains a model that it is given) runs every time. Its random numbers begin at seed 0; those outside do not move.
 
     The files lie in the folder `.kept` of the notebook, or in the one that the environment variable
     TRANSFORMER_EDU_KEPT names. They are read with pickle, as code of your own: take none from strangers. Deleting
@@ -64,49 +67,58 @@ def kept(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        try:
-            name = f"{function.__name__}-{fingerprint(function, args, kwargs)}.pt"
-        except Exception:  # something has no fingerprint, whatever the reason: then nothing is kept
-            return function(*args, **kwargs)
+        name = _name(function, args, kwargs)
         file = Path(os.environ.get("TRANSFORMER_EDU_KEPT") or ".kept") / name
-        found = _read(file)
-        if found:
-            return found[0]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            result = function(*args, **kwargs)
-        _write(file, (result,))
-        return result
+        found = name and _read(file)
+        if not found:
+            with torch.random.fork_rng(devices=[]), contextlib.ExitStack() as afterwards:
+                afterwards.callback(random.setstate, random.getstate())
+                afterwards.callback(np.random.set_state, np.random.get_state())
+                for seed in (torch.manual_seed, np.random.seed, random.seed):
+                    seed(0)
+                result = function(*args, **kwargs)
+            if not name or name != _name(function, args, kwargs):
+                return result
+            _write(file, (result,))
+            found = _read(file) or (result,)  # now as later: without gradients, for one
+        return found[0]
 
     return call
 
 
+def _name(function: Callable, args: tuple, kwargs: dict) -> str:
+    """That of the file: a fingerprint of all that goes into a call. Empty where something has none, for any reason."""
+    try:
+        mixed = [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
+        around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), mixed, GROUND]
+        letters = fingerprint(around, function, args, kwargs)
+        return f"{function.__name__}-{letters}.pt" if _ground() == GROUND else ""
+    except Exception:
+        return ""
+
+
 def _read(file: Path) -> tuple:
     """What lies in the file, in a tuple; an empty one if there is none, or it cannot be read."""
-    try:
+    with contextlib.suppress(Exception):  # cut off, or a class is gone: whatever it is, the function can run again
         found = torch.load(file, weights_only=False)
-        os.utime(file)  # used last
+        with contextlib.suppress(OSError):  # if the folder can be written to
+            os.utime(file)  # used last
         return found if isinstance(found, tuple) else ()
-    except Exception:  # cut off, or a class is gone: whatever it is, the function can run again
-        return ()
+    return ()
 
 
 def _write(file: Path, content: tuple) -> None:
     """Write the whole file or none; a result that pickle does not take, or a disk that is full, is not kept."""
     part = file.with_name(f"{file.name}.{os.getpid()}.part")  # two kernels may be at it
-    try:
+    with contextlib.suppress(Exception):
         file.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, part)
         os.replace(part, file)
-        newest_first = sorted(file.parent.glob("*.pt"), key=os.path.getmtime, reverse=True)
+        newest_first = sorted(file.parent.glob(f"*-{'?' * 16}.pt"), key=os.path.getmtime, reverse=True)
         for old in newest_first[FILES:]:
             old.unlink(missing_ok=True)
-    except Exception:
-        with contextlib.suppress(OSError):
-            part.unlink()
-
-
-# Fingerprints ---------------------------------------------------------------------------------------------
+    with contextlib.suppress(OSError):
+        part.unlink()
 
 
 def fingerprint(*values: object) -> str:
@@ -119,126 +131,127 @@ def fingerprint(*values: object) -> str:
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
     False
     """
-    hashed = hashlib.sha256(_ground())
+    hashed = hashlib.sha256()
     _add(hashed, values, {})
     return hashed.hexdigest()[:16]
 
 
-@functools.cache
-def _ground() -> bytes:
-    """What every result stands on: the versions, and the files of this package as they were when first asked for."""
-    here = Path(__file__).parent
+def _ground() -> str:
+    """What every result stands on: the versions, and the files of this package."""
     hashed = hashlib.sha256(repr((sys.version, torch.__version__, np.__version__)).encode())
-    for file in sorted(file for kind in ("*.py", "*.pt") for file in here.rglob(kind)):
-        hashed.update(file.read_bytes())
-    return hashed.digest()
+    for file in sorted(file for kind in ("*.py", "*.pt") for file in Path(__file__).parent.rglob(kind)):
+        hashed.update(file.read_bytes() if file.is_file() else b"")
+    return hashed.hexdigest()
 
 
+GROUND = _ground()  # of the code that is being imported, however the files are edited later
 PYTHONS = (type(None), bool, int, float, complex, str, bytes, range, slice, types.EllipsisType, enum.Enum)
 PLAIN = (*PYTHONS, datetime.date, datetime.timedelta, PurePath, np.generic, torch.dtype, torch.device)  # by their repr
+TAKEN_APART = f"_collections collections dataclasses functools numpy random torch types {__package__}".split()
 
 
 def _add(hashed: hashlib._Hash, value: object, seen: dict[int, tuple[int, object]]) -> None:
     """Add a value to a hash, part by part. `seen` numbers the parts that have been met, and keeps their ids theirs."""
     hashed.update(type(value).__qualname__.encode())
-    if isinstance(value, PLAIN) or _is_row(value):
+    if isinstance(value, PLAIN) and not _is_own(type(value).__module__):
         hashed.update(repr(value).encode() + b"\0")
     elif id(value) in seen:
         hashed.update(b"again %d" % seen[id(value)][0])
     else:
-        seen[id(value)] = (len(seen), value)
-        for part in _parts(value):
+        if type(value) is not tuple:  # equal tuples may be one or two, as the compiler likes
+            seen[id(value)] = (len(seen), value)
+        row = type(value) in (list, tuple) and all(type(each) in (str, int, float, bool) for each in value)
+        for part in [repr(value)] if row else _parts(value):  # examples have thousands of rows of words
             _add(hashed, part, seen)
         hashed.update(b"end")
 
 
-def _is_row(value: object) -> bool:
-    """A sequence of words or numbers; examples have thousands of them."""
-    return type(value) in (list, tuple) and all(type(each) in (str, int, float, bool) for each in value)
+@functools.cache
+def _is_own(module: str) -> bool:
+    """Is this module the notebook, or a file of the reader's own? The others are installed, or of this package."""
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None) or "".join(getattr(found, "__path__", ()))
+    installed = "-packages" in file or file.startswith((os.path.dirname(os.__file__), os.path.dirname(__file__)))
+    return module == "__main__" or (os.path.isabs(file) and not installed)
+
+
+def _known(value: type | types.FunctionType) -> list:
+    """Module, name and version of what is installed; nothing if another thing has taken that name, by a decorator."""
+    module, name = value.__module__, value.__qualname__
+    with contextlib.suppress(KeyError, AttributeError):
+        if attrgetter(name)(sys.modules[module]) is value and not _is_own(module):
+            return [module, name, getattr(sys.modules[module.partition(".")[0]], "__version__", "")]
+    return []
 
 
 def _parts(value: object) -> Iterable[object]:
     """What a value is made of, as further values."""
-    if isinstance(value, list | tuple):
+    kind = type(value)
+    if kind in (list, tuple):
         return value
-    if isinstance(value, dict):
+    if kind is dict:
         return [part for item in value.items() for part in item]
-    if isinstance(value, set | frozenset):
+    if kind in (set, frozenset):
         return sorted(fingerprint(each) for each in value)
-    if isinstance(value, Tensor | np.ndarray):
-        return _parts_of_array(torch.as_tensor(value).detach())
+    if isinstance(value, Tensor):
+        return _parts_of_tensor(value)
     if isinstance(value, torch.Generator):
         return [value.get_state()]
     if isinstance(value, types.ModuleType):
-        return [value.__name__, _source(value)]
+        own = _is_own(value.__name__) and {name: part for name, part in vars(value).items() if name[:2] != "__"}
+        return [value.__name__, own or getattr(value, "__version__", "")]
     if isinstance(value, type):
-        return _parts_of_class(value)
+        return _known(value) or _parts_of_class(value)
     if isinstance(value, types.FunctionType):
-        return _parts_of_function(value)
-    return _parts_of_object(value)
-
-
-def _parts_of_array(array: Tensor) -> list:
-    content = array.cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-    return [array.dtype, array.device, tuple(array.shape), content]
-
-
-def _parts_of_object(value: object) -> list:
-    kind = type(value)
+        return _known(value) or _parts_of_function(value)
+    if isinstance(value, types.CodeType):  # not the lines, nor the file, in which it stands
+        takes = [value.co_flags, value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount]
+        names = [value.co_names, value.co_varnames, value.co_cellvars, value.co_freevars]
+        return [value.co_code, value.co_exceptiontable, takes, names, value.co_consts]
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
     if isinstance(value, types.BuiltinFunctionType):  # sum, math.sqrt, torch.zeros, [].append
-        bound = value.__self__
-        return [value.__qualname__, bound.__name__ if isinstance(bound, types.ModuleType) else bound]
-    if isinstance(value, functools.partial):
-        return [value.func, value.args, value.keywords]
+        return [value.__qualname__, value.__self__]
+    if isinstance(value, types.MemberDescriptorType | types.MethodDescriptorType):  # of __slots__; str.lower
+        return [value.__objclass__, value.__name__]
     if isinstance(value, property):
         return [value.fget, value.fset]
-    if isinstance(value, staticmethod | classmethod) or hasattr(value, "cache_info"):  # functools.cache
+    if isinstance(value, staticmethod | classmethod | functools._lru_cache_wrapper):
         return [value.__wrapped__]
-    if _is_ours(kind) or kind.__module__.startswith("torch."):
-        return [kind, vars(value)]
+    if _is_own(kind.__module__) or kind.__module__.partition(".")[0] in TAKEN_APART:
+        made = value.__reduce_ex__(2)  # as pickle takes it apart: class, content, attributes, items
+        return [kind, *(list(part) if isinstance(part, Iterator) else part for part in made)]
     raise TypeError(f"no fingerprint of {kind.__name__}")
 
 
-def _is_ours(kind: type) -> bool:
-    return kind.__module__ == "__main__" or kind.__module__.partition(".")[0] == __package__
-
-
-def _source(module: types.ModuleType | None) -> bytes:
-    """The file of a module; of a package, and of this one, the versions have been said."""
-    file = getattr(module, "__file__", None) or ""
-    return Path(file).read_bytes() if file.endswith(".py") and not file.endswith("__init__.py") else b""
+def _parts_of_tensor(tensor: Tensor) -> list:
+    content = tensor.detach().resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format)
+    looks = [type(tensor), tensor.dtype, tensor.device, tensor.shape, tensor.stride()]
+    learns = [tensor.requires_grad, tensor.grad if tensor.is_leaf else None]  # to ask the others for theirs warns
+    added = [list((tensor._backward_hooks or {}).values()), vars(tensor)]
+    return [*looks, *learns, *added, content.flatten().view(torch.uint8).numpy().tobytes()]
 
 
 def _parts_of_function(function: types.FunctionType) -> list:
-    """Its code, its defaults, what it closes over, what it looks up by name. That of a module is known by its name."""
-    module, name = function.__module__, function.__qualname__
-    if module != "__main__" and "<" not in name:  # neither <locals> nor <lambda>
-        return [module, name, _source(sys.modules.get(module))]
-    parts = [name, _parts_of_code(function.__code__), function.__defaults__, function.__kwdefaults__]
+    """Its code, its defaults, its attributes, what it closes over, what it looks up by name or imports."""
+    code = function.__code__
+    parts = [function.__qualname__, code, function.__defaults__, function.__kwdefaults__, vars(function)]
     parts += [cell.cell_contents for cell in function.__closure__ or ()]
-    for name in sorted(_names(function.__code__)):
-        parts.append(name)
-        if name in function.__globals__:
-            parts.append(function.__globals__[name])
+    for how, name in sorted(_names(code)):
+        found = sys.modules if how == "IMPORT_NAME" else function.__globals__
+        if name in found or how == "IMPORT_NAME":  # what is not imported yet has no fingerprint
+            parts.append((name, found[name]))
     return parts
 
 
-def _parts_of_code(code: types.CodeType) -> list:
-    inner = [_parts_of_code(each) if isinstance(each, types.CodeType) else each for each in code.co_consts]
-    return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner]
-
-
-def _names(code: types.CodeType) -> set[str]:
-    """The names that code looks up among the globals, inner functions included."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+def _names(code: types.CodeType) -> set[tuple[str, str]]:
+    """The names that code looks up among the globals, or imports, and how; inner functions included."""
+    steps = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "IMPORT_NAME"}
+    names = {(step.opname, step.argval) for step in dis.get_instructions(code) if step.opname in steps}
     return names.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)))
 
 
 def _parts_of_class(kind: type) -> list:
-    """That of a module is known by its name; that of the notebook by its parents and what stands in it, too."""
-    if kind.__module__ != "__main__":
-        return [kind.__module__, kind.__qualname__, _source(sys.modules.get(kind.__module__))]
+    """One of the reader's own by its parents and what stands in it."""
     content = [part for part in vars(kind).items() if not part[0].startswith("__") or callable(part[1])]
-    return [kind.__qualname__, kind.__bases__, content]
+    return [kind.__qualname__, type(kind), kind.__bases__, [part for part in content if part[0] != "_abc_impl"]]
