@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .outcome import FLOATS, Outcome, Probe, close, said
+from .outcome import FLOATS, Outcome, Probe, close, identical, said
 
 
 @dataclass(frozen=True)
@@ -201,13 +201,13 @@ def _compare_several(results: Sequence[Result], expected: list, given: object, w
         return Complaint("kind", f"It should return {wanted}, but returned {got}.{_forgot(given)}\n{where}")
     first: Complaint | None = None
     order = {"kind": 0, "dtype": 1, "device": 2, "shape": 3}
+    complaints = [_compare(r, a, b, where) for r, a, b in zip(results, expected, given, strict=True)]
     # Later results are causes more often than earlier ones (the weights make the output), so ties go to them.
-    for result, a, b in reversed(list(zip(results, expected, given, strict=True))):
-        complaint = _compare(result, a, b, where)
+    for complaint in reversed(complaints):
         if complaint and (first is None or order.get(complaint.kind, 9) < order.get(first.kind, 9)):
             first = complaint
     if first and first.kind in ("value", "finite"):
-        wrong = [r.name for r, a, b in zip(results, expected, given, strict=True) if _compare(r, a, b, where)]
+        wrong = [r.name for r, complaint in zip(results, complaints, strict=True) if complaint]
         right = [r.name for r in results if r.name not in wrong]
         if right:
             text = f"On this input the {_listed(right)} right, the {_listed(wrong)} not. {first.text}"
@@ -265,6 +265,8 @@ def _compare_tensors(result: Result, expected: Tensor, given: object, where: str
     if given.shape != expected.shape:
         text = _shape_text(result, expected, given)
         return Complaint("shape", f"{text}\n{where}", _slices(result, expected, given, None))
+    if identical(expected, given):
+        return None
     wrong = ~close(expected, given)
     if not wrong.any():
         return None
