@@ -7,11 +7,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; ke
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import pytest
-import torch
 
 
 @pytest.fixture(autouse=True)
 def seed():
+    import torch  # here, since pytest loads this file also in the process that only hands out the tests
+
     torch.manual_seed(0)
 
 
