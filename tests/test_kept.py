@@ -6,6 +6,7 @@ import importlib
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import types
@@ -207,8 +208,8 @@ def test_what_torch_is_set_to_counts(main):
 
 
 CHANGING = {
-    "a model that it is given": "def train(model): print('ran'); model.weight.data += 1",
-    "a mode": "def train(model): print('ran'); model.eval()",
+    "a model": "from torch import nn\nnet = nn.Linear(1, 1)\ndef train(_): print('ran'); net.weight.data += 1",
+    "a mode": "from torch import nn\nnet = nn.Linear(1, 1)\ndef train(_): print('ran'); net.train(not net.training)",
     "a list outside": "losses = []\ndef train(model): print('ran'); losses.append(1)",
     "a new name outside": "def train(model):\n    global best\n    print('ran'); best = model",
 }
@@ -262,7 +263,7 @@ def own(monkeypatch, tmp_path):
         uses = "def f():\n    return g()\nclass A:\n    def f(self): return g()\n"
         files = {
             "own_deep.py": f"def g():\n    return {n}\n",
-            "own_part.py": f"from own_deep import g\n{uses}",
+            "own_part.py": f"from __future__ import annotations\nfrom own_deep import g\n{uses}",
             "own_package/__init__.py": "from .sub import f\n",
             "own_package/sub.py": f"from .deep import g\n{uses}",
             "own_package/deep.py": f"def g():\n    return {n}\n",
@@ -347,6 +348,36 @@ def test_models_are_told_apart_by_their_weights_and_come_back_as_they_were(main)
     assert rest[1]["map"] is not others[1]["map"]
 
 
+def test_a_model_that_is_trained_is_returned_and_stays_as_it_was_where_it_came_from(main):
+    @kept
+    def trained(model, groups):
+        print("ran")
+        optimizer = torch.optim.SGD(groups, lr=0.1)
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        return model.eval()
+
+    main.train = trained
+    model = nn.Linear(2, 2)
+    before = model.weight.clone()
+    assert ran(main, model, [model.weight]) and not ran(main, model, [model.weight])
+    assert torch.equal(model.weight, before) and model.training
+    assert torch.allclose(trained(model, [model.weight]).weight, before - 0.1)
+
+
+def test_an_argument_that_the_function_also_looks_up_is_not_copied(main, folder):
+    model = nn.Linear(2, 2, bias=False)
+    before = model.weight.clone()
+
+    @kept
+    def trained(given):
+        given.weight.data += 1
+        return (model.weight - before).sum().item()  # of the one outside
+
+    assert trained(model) == pytest.approx(4) and trained(model) == pytest.approx(8)
+    assert len(list(folder.iterdir())) == 1  # what `main` has kept
+
+
 def test_the_first_call_returns_what_later_ones_do(main):
     """Else what is kept of a trained model would be made twice: with the gradients, and without."""
 
@@ -398,6 +429,12 @@ def test_every_kind_of_value_has_a_fingerprint_that_a_change_changes():
         (tasks.dates().examples(3), tasks.dates().examples(3, split="test")),
         (functools.cache(lambda: 1), functools.cache(lambda: 2)),
         (torch.float16, torch.bfloat16),
+        (re.compile("a"), re.compile("b")),
+        (np.sin, np.cos),
+        (str.lower, str.upper),
+        (list[int], list[str]),
+        (types.SimpleNamespace(x=1), types.SimpleNamespace(x=2)),
+        (random.Random(1), random.Random(2)),
         (torch, nn),
         (None, ...),
     ]

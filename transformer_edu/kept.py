@@ -8,6 +8,8 @@ a fingerprint of all that the result depends on.
 from __future__ import annotations
 
 import contextlib
+import copy
+import copyreg
 import datetime
 import dis
 import enum
@@ -35,19 +37,17 @@ FILES = 1000  # the oldest beyond that many are removed
 def kept(function: Callable) -> Callable:
     """Keep what `function` returns in a file, and return it from there while nothing that goes into it has changed.
 
-    Into it go the arguments, the function's code, everything that it looks up by name (other functions, of the
-    notebook or of a file of your own, with all that they look up, numbers, tensors, models), the source of this
-    package, torch's version, its default dtype and device. Change any of these, and the function runs again. Where
-    one of them has no fingerprint (an open file, say), it runs every time; so it does once this package has been
-    edited, until the kernel is started anew. Not seen: files that it reads, environment variables, names in a text
-    (`eval`), and what replaces a part of this package or of an installed one (`F.relu = ...`).
+    Into it go the arguments, the function's code, everything that it looks up by name (functions of the notebook or of
+    a file of your own with all that they look up, numbers, tensors, models), the source of this package, torch's
+    version, its default dtype and device. Change any of these, and the function runs again; where one has no
+    fingerprint (an open file, say), or this package has been edited since the kernel began, it always runs. Not seen:
+    files that it reads, environment variables, names in a text (`eval`), replaced parts of packages (`F.relu = ...`).
 
-    The function should return all that it makes, and print nothing. One that changes what goes into it (fills a list,
-    trains a model that it is given) runs every time. Its random numbers begin at seed 0; those outside do not move.
+    The function should return all that it makes, and print nothing. It is given copies: train a model, and return it.
+    If it changes what it looks up (fills a list outside), it runs every time. Its random numbers begin at seed 0.
 
-    The files lie in the folder `.kept` of the notebook, or in the one that the environment variable
-    TRANSFORMER_EDU_KEPT names. They are read with pickle, as code of your own: take none from strangers. Deleting
-    the folder is safe at any time.
+    The files lie in the folder `.kept` of the notebook, or where the environment variable TRANSFORMER_EDU_KEPT says.
+    They are read with pickle, as code of your own: take none from strangers. Delete them whenever you like.
 
     Raises TypeError if `function` is no function.
 
@@ -71,17 +71,17 @@ def kept(function: Callable) -> Callable:
         file = Path(os.environ.get("TRANSFORMER_EDU_KEPT") or ".kept") / name
         found = name and _read(file)
         if not found:
+            given = _copies(name, function, args, kwargs) if name else (args, kwargs)
             with torch.random.fork_rng(devices=[]), contextlib.ExitStack() as afterwards:
                 afterwards.callback(random.setstate, random.getstate())
                 afterwards.callback(np.random.set_state, np.random.get_state())
                 for seed in (torch.manual_seed, np.random.seed, random.seed):
                     seed(0)
-                result = function(*args, **kwargs)
-            if not name or name != _name(function, args, kwargs):
-                return result
-            _write(file, (result,))
-            found = _read(file) or (result,)  # now as later: without gradients, for one
-        return found[0]
+                result = function(*given[0], **given[1])
+            if name and name == _name(function, args, kwargs):
+                _write(file, (result,))
+                found = _read(file)  # now as later: without gradients, for one
+        return found[0] if found else result
 
     return call
 
@@ -91,10 +91,17 @@ def _name(function: Callable, args: tuple, kwargs: dict) -> str:
     try:
         mixed = [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
         around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), mixed, GROUND]
-        letters = fingerprint(around, function, args, kwargs)
-        return f"{function.__name__}-{letters}.pt" if _ground() == GROUND else ""
+        return f"{function.__name__}-{fingerprint(around, function, args, kwargs)}.pt" if _ground() == GROUND else ""
     except Exception:
         return ""
+
+
+def _copies(name: str, function: Callable, *given: tuple | dict) -> tuple:
+    """Of the arguments, as no later call trains them; not if it finds them by name as well, or they do not copy."""
+    with contextlib.suppress(Exception):
+        copies = copy.deepcopy(given)
+        return copies if name == _name(function, *copies) else given
+    return given
 
 
 def _read(file: Path) -> tuple:
@@ -114,8 +121,7 @@ def _write(file: Path, content: tuple) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         torch.save(content, part)
         os.replace(part, file)
-        newest_first = sorted(file.parent.glob(f"*-{'?' * 16}.pt"), key=os.path.getmtime, reverse=True)
-        for old in newest_first[FILES:]:
+        for old in sorted(file.parent.glob(f"*-{'?' * 16}.pt"), key=os.path.getmtime)[:-FILES]:
             old.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         part.unlink()
@@ -147,7 +153,7 @@ def _ground() -> str:
 GROUND = _ground()  # of the code that is being imported, however the files are edited later
 PYTHONS = (type(None), bool, int, float, complex, str, bytes, range, slice, types.EllipsisType, enum.Enum)
 PLAIN = (*PYTHONS, datetime.date, datetime.timedelta, PurePath, np.generic, torch.dtype, torch.device)  # by their repr
-TAKEN_APART = f"_collections collections dataclasses functools numpy random torch types {__package__}".split()
+APART = f"__future__ _collections collections dataclasses functools numpy random re torch types {__package__}".split()
 
 
 def _add(hashed: hashlib._Hash, value: object, seen: dict[int, tuple[int, object]]) -> None:
@@ -187,16 +193,12 @@ def _known(value: type | types.FunctionType) -> list:
 def _parts(value: object) -> Iterable[object]:
     """What a value is made of, as further values."""
     kind = type(value)
-    if kind in (list, tuple):
-        return value
-    if kind is dict:
-        return [part for item in value.items() for part in item]
+    if kind in (list, tuple, dict):
+        return value.items() if kind is dict else value
     if kind in (set, frozenset):
         return sorted(fingerprint(each) for each in value)
     if isinstance(value, Tensor):
         return _parts_of_tensor(value)
-    if isinstance(value, torch.Generator):
-        return [value.get_state()]
     if isinstance(value, types.ModuleType):
         own = _is_own(value.__name__) and {name: part for name, part in vars(value).items() if name[:2] != "__"}
         return [value.__name__, own or getattr(value, "__version__", "")]
@@ -208,18 +210,18 @@ def _parts(value: object) -> Iterable[object]:
         takes = [value.co_flags, value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount]
         names = [value.co_names, value.co_varnames, value.co_cellvars, value.co_freevars]
         return [value.co_code, value.co_exceptiontable, takes, names, value.co_consts]
-    if isinstance(value, types.MethodType):
-        return [value.__func__, value.__self__]
-    if isinstance(value, types.BuiltinFunctionType):  # sum, math.sqrt, torch.zeros, [].append
-        return [value.__qualname__, value.__self__]
+    if isinstance(
+        value, types.MethodType | types.BuiltinFunctionType
+    ):  # part.forward; math.sqrt, torch.zeros, [].append
+        return [getattr(value, "__func__", value.__qualname__), value.__self__]
     if isinstance(value, types.MemberDescriptorType | types.MethodDescriptorType):  # of __slots__; str.lower
         return [value.__objclass__, value.__name__]
     if isinstance(value, property):
         return [value.fget, value.fset]
     if isinstance(value, staticmethod | classmethod | functools._lru_cache_wrapper):
         return [value.__wrapped__]
-    if _is_own(kind.__module__) or kind.__module__.partition(".")[0] in TAKEN_APART:
-        made = value.__reduce_ex__(2)  # as pickle takes it apart: class, content, attributes, items
+    if _is_own(kind.__module__) or kind.__module__.partition(".")[0] in APART:
+        made = copyreg.dispatch_table.get(kind, lambda value: value.__reduce_ex__(2))(value)  # as pickle does
         return [kind, *(list(part) if isinstance(part, Iterator) else part for part in made)]
     raise TypeError(f"no fingerprint of {kind.__name__}")
 
@@ -227,17 +229,16 @@ def _parts(value: object) -> Iterable[object]:
 def _parts_of_tensor(tensor: Tensor) -> list:
     content = tensor.detach().resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format)
     looks = [type(tensor), tensor.dtype, tensor.device, tensor.shape, tensor.stride()]
-    learns = [tensor.requires_grad, tensor.grad if tensor.is_leaf else None]  # to ask the others for theirs warns
-    added = [list((tensor._backward_hooks or {}).values()), vars(tensor)]
-    return [*looks, *learns, *added, content.flatten().view(torch.uint8).numpy().tobytes()]
+    hooks = list((tensor._backward_hooks or {}).values())
+    learns = [tensor.requires_grad, tensor.grad if tensor.is_leaf else None, hooks]  # others warn if asked for theirs
+    return [*looks, *learns, vars(tensor), content.flatten().view(torch.uint8).numpy().tobytes()]
 
 
 def _parts_of_function(function: types.FunctionType) -> list:
     """Its code, its defaults, its attributes, what it closes over, what it looks up by name or imports."""
-    code = function.__code__
-    parts = [function.__qualname__, code, function.__defaults__, function.__kwdefaults__, vars(function)]
+    parts = [function.__qualname__, function.__code__, function.__defaults__, function.__kwdefaults__, vars(function)]
     parts += [cell.cell_contents for cell in function.__closure__ or ()]
-    for how, name in sorted(_names(code)):
+    for how, name in sorted(_names(function.__code__)):
         found = sys.modules if how == "IMPORT_NAME" else function.__globals__
         if name in found or how == "IMPORT_NAME":  # what is not imported yet has no fingerprint
             parts.append((name, found[name]))
