@@ -1,5 +1,6 @@
 """What the pictures show, asserted on their arrays and artists; how they look was judged by eye."""
 
+import functools
 import io
 import re
 import warnings
@@ -954,16 +955,21 @@ PICTURES = {
 }  # fmt: skip
 
 
+@functools.cache
+def drawn(kind):
+    return PICTURES[kind]()
+
+
 @pytest.mark.parametrize("kind", list(PICTURES))
 def test_nothing_is_cut_off_at_the_edge_of_the_figure(kind):
-    figure = PICTURES[kind]().figure
+    figure = drawn(kind).figure
     box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
     assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high
 
 
 @pytest.mark.parametrize("kind", list(PICTURES))
 def test_a_picture_fits_a_notebook_and_is_the_same_every_time(kind):
-    a, b = PICTURES[kind](), PICTURES[kind]()
+    a, b = drawn(kind), PICTURES[kind]()
     (data, metadata), png = a._repr_mimebundle_(), b.png()
     assert data["image/png"] == png
     assert a.alt_text == b.alt_text and "\n" not in a.alt_text
