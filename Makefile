@@ -67,14 +67,14 @@ clean:  ## remove the environment
 	rm -rf $(VENV)
 
 # Today's pip (--upgrade-deps) is twice as fast as the one that Python 3.11 brings. The course is built with the
-# setuptools that torch brings (--no-build-isolation), where pip would fetch it once more.
+# setuptools that torch brings (--no-build-isolation), which warns of every installation in place.
 $(VENV)/lab: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make lab PYTHON=python3.11")'
 	@echo "Setting up the environment in $(VENV): this takes a few minutes, once."
 	$(PYTHON) -m venv --upgrade-deps $(VENV)
 	$(if $(filter cpu,$(TORCH)),$(PIP) --no-deps --extra-index-url $(CPU_WHEELS) $(shell grep ^torch== requirements.txt))
 	$(PIP) -r requirements.txt
-	$(PIP) --no-deps --no-build-isolation -e .
+	PYTHONWARNINGS=ignore $(PIP) --no-deps --no-build-isolation -e .
 	mkdir -p $(LAB_CONFIG) && echo '$(NO_NEWS)' > $(LAB_CONFIG)/page_config.json
 	touch $@
 
