@@ -64,6 +64,7 @@ def kept(function: Callable) -> Callable:
     (10, 10, 15)
     """
     check_callable("function", function, "def function(...)")
+    _ground_at_first()
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -89,9 +90,10 @@ def kept(function: Callable) -> Callable:
 def _name(function: Callable, args: tuple, kwargs: dict) -> str:
     """That of the file: a fingerprint of all that goes into a call. Empty where something has none, for any reason."""
     try:
-        mixed = [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
-        around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), mixed, GROUND]
-        return f"{function.__name__}-{fingerprint(around, function, args, kwargs)}.pt" if _ground() == GROUND else ""
+        around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), _ground_at_first()]
+        around += [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
+        key = fingerprint(around, function, args, kwargs)
+        return f"{function.__name__}-{key}.pt" if _ground() == _ground_at_first() else ""
     except Exception:
         return ""
 
@@ -150,7 +152,12 @@ def _ground() -> str:
     return hashed.hexdigest()
 
 
-GROUND = _ground()  # of the code that is being imported, however the files are edited later
+@functools.cache
+def _ground_at_first() -> str:
+    """That of the code that this kernel has imported, however the files are edited later."""
+    return _ground()
+
+
 PYTHONS = (type(None), bool, int, float, complex, str, bytes, range, slice, types.EllipsisType, enum.Enum)
 PLAIN = (*PYTHONS, datetime.date, datetime.timedelta, PurePath, np.generic, torch.dtype, torch.device)  # by their repr
 APART = f"__future__ _collections collections dataclasses functools numpy random re torch types {__package__}".split()
@@ -210,9 +217,7 @@ def _parts(value: object) -> Iterable[object]:
         takes = [value.co_flags, value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount]
         names = [value.co_names, value.co_varnames, value.co_cellvars, value.co_freevars]
         return [value.co_code, value.co_exceptiontable, takes, names, value.co_consts]
-    if isinstance(
-        value, types.MethodType | types.BuiltinFunctionType
-    ):  # part.forward; math.sqrt, torch.zeros, [].append
+    if isinstance(value, types.MethodType | types.BuiltinFunctionType):  # part.forward; torch.zeros, [].append
         return [getattr(value, "__func__", value.__qualname__), value.__self__]
     if isinstance(value, types.MemberDescriptorType | types.MethodDescriptorType):  # of __slots__; str.lower
         return [value.__objclass__, value.__name__]
