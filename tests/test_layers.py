@@ -1,6 +1,7 @@
 """The package's layers and its manners, read from its source."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -43,20 +44,23 @@ def part(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
 def tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@functools.cache
 def imports(path):
     """Every absolute dotted name that a file imports, wherever it stands in it."""
-    here = ("transformer_edu", *path.relative_to(PACKAGE).parent.parts)
+    here, names = ("transformer_edu", *path.relative_to(PACKAGE).parent.parts), []
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = here[: len(here) + 1 - node.level] if node.level else ()
             origin = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
+            names += [f"{origin}.{alias.name}" for alias in node.names]
+    return names
 
 
 def imported_parts(path):
