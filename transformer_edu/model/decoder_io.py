@@ -45,7 +45,7 @@ def decoder_io(
     places, last = torch.arange(shape[1]), lengths[:, None] - 1  # (length,), (batch, 1)
     ids = torch.cat(rows)  # all rows at once, since a batch is made at every step of a training
     target_in, target_out = torch.full(shape, pad_id), torch.full(shape, ignore)  # (batch, length)
-    target_in[(0 < places) & (places <= last)], target_in[:, 0] = ids, start_id
+    target_in[(places > 0) & (places <= last)], target_in[:, 0] = ids, start_id
     target_out[places < last], target_out[places == last] = ids, stop_id
     return target_in, target_out, lengths
 
