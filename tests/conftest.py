@@ -13,7 +13,7 @@ import pytest
 def seed():
     import torch  # here, since pytest loads this file also in the process that only hands out the tests
 
-    torch.default_generator.manual_seed(0)  # tests draw on the CPU; torch.manual_seed would note this call for each device
+    torch.default_generator.manual_seed(0)  # torch.manual_seed would note it for each device
 
 
 def pytest_collection_modifyitems(items):
