@@ -240,16 +240,17 @@ def test_a_number_changed_in_a_later_cell_counts(main):
 
 def test_the_source_of_the_package_and_the_version_of_torch_count(main, monkeypatch):
     monkeypatch.setattr(torch, "__version__", "0.0")
-    assert module._ground() != module._ground_at_first()
+    assert module._source() != module.source_at_first()
     assert ran(main, 3)
-    monkeypatch.setattr(module, "_ground_at_first", module._ground)  # as in a kernel that has begun with it
+    monkeypatch.setattr(module, "source_at_first", module._source)  # as in a kernel that has begun with it
     assert ran(main, 3) and not ran(main, 3)
 
 
 def test_nothing_is_kept_once_the_package_has_been_edited(main, monkeypatch, folder):
     """Code that was imported before must not be taken for what the files now say."""
-    monkeypatch.setattr(module, "_ground", lambda: "edited")
-    assert ran(main, 3) and ran(main, 3) and ran(main, 4)
+    monkeypatch.setattr(module, "_source", lambda: "edited")
+    assert ran(main, 4) and ran(main, 4)
+    assert not ran(main, 3)  # that came from the code that this kernel still has
     assert len(list(folder.iterdir())) == 1
 
 

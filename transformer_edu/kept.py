@@ -29,7 +29,7 @@ from torch import Tensor
 
 from .errors import check_callable
 
-__all__ = ["fingerprint", "kept"]
+__all__ = ["fingerprint", "kept", "source_at_first"]
 
 FILES = 1000  # the oldest beyond that many are removed
 
@@ -40,8 +40,9 @@ def kept(function: Callable) -> Callable:
     Into it go the arguments, the function's code, everything that it looks up by name (functions of the notebook or of
     a file of your own with all that they look up, numbers, tensors, models), the source of this package, torch's
     version, its default dtype and device. Change any of these, and the function runs again; where one has no
-    fingerprint (an open file, say), or this package has been edited since the kernel began, it always runs. Not seen:
-    files that it reads, environment variables, names in a text (`eval`), replaced parts of packages (`F.relu = ...`).
+    fingerprint (an open file, say), it always runs. Once this package has been edited, nothing more is kept until the
+    kernel is restarted. Not seen: files that the function reads, environment variables, names in a text (`eval`),
+    replaced parts of packages (`F.relu = ...`).
 
     The function should return all that it makes, and print nothing. It is given copies: train a model, and return it.
     If it changes what it looks up (fills a list outside), it runs every time. Its random numbers begin at seed 0.
@@ -64,7 +65,7 @@ def kept(function: Callable) -> Callable:
     (10, 10, 15)
     """
     check_callable("function", function, "def function(...)")
-    _ground_at_first()
+    source_at_first()
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -79,7 +80,7 @@ def kept(function: Callable) -> Callable:
                 for seed in (torch.manual_seed, np.random.seed, random.seed):
                     seed(0)
                 result = function(*given[0], **given[1])
-            if name and name == _name(function, args, kwargs):
+            if name and name == _name(function, args, kwargs) and _source() == source_at_first():
                 _write(file, (result,))
                 found = _read(file)  # now as later: without gradients, for one
         return found[0] if found else result
@@ -90,10 +91,9 @@ def kept(function: Callable) -> Callable:
 def _name(function: Callable, args: tuple, kwargs: dict) -> str:
     """That of the file: a fingerprint of all that goes into a call. Empty where something has none, for any reason."""
     try:
-        around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), _ground_at_first()]
+        around = [torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled(), source_at_first()]
         around += [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")]
-        key = fingerprint(around, function, args, kwargs)
-        return f"{function.__name__}-{key}.pt" if _ground() == _ground_at_first() else ""
+        return f"{function.__name__}-{fingerprint(around, function, args, kwargs)}.pt"
     except Exception:
         return ""
 
@@ -144,18 +144,20 @@ def fingerprint(*values: object) -> str:
     return hashed.hexdigest()[:16]
 
 
-def _ground() -> str:
-    """What every result stands on: the versions, and the files of this package."""
+@functools.cache
+def source_at_first() -> str:
+    """What every result of this kernel stands on: the versions, and the package as it was when this was first asked.
+
+    `set_up` asks, at the beginning of a lesson. Files that are edited later are not what has been imported.
+    """
+    return _source()
+
+
+def _source() -> str:
     hashed = hashlib.sha256(repr((sys.version, torch.__version__, np.__version__)).encode())
     for file in sorted(file for kind in ("*.py", "*.pt") for file in Path(__file__).parent.rglob(kind)):
         hashed.update(file.read_bytes() if file.is_file() else b"")
     return hashed.hexdigest()
-
-
-@functools.cache
-def _ground_at_first() -> str:
-    """That of the code that this kernel has imported, however the files are edited later."""
-    return _ground()
 
 
 PYTHONS = (type(None), bool, int, float, complex, str, bytes, range, slice, types.EllipsisType, enum.Enum)

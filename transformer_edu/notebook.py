@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from . import exercises, plots
-from .kept import kept
+from .kept import kept, source_at_first
 
 __all__ = ["check", "kept", "progress", "set_up", "show"]
 
@@ -24,6 +24,7 @@ def set_up() -> torch.device:
     environment variable TRANSFORMER_EDU_DEVICE names another one. Raises ValueError if that one is not there.
     """
     torch.set_num_threads(1)
+    source_at_first()  # for what is kept: the package as it is now
     device = torch.device(os.environ.get("TRANSFORMER_EDU_DEVICE") or "cpu")
     try:
         torch.empty(0, device=device)
