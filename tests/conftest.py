@@ -1,6 +1,5 @@
 """What every test shares: one CPU thread, no windows, one seed, and the order."""
 
-import functools
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported; kernels inherit it
@@ -17,13 +16,10 @@ def seed():
 
 
 def pytest_collection_modifyitems(items):
-    """The longest first, so that two workers end together: the browser's lessons, stored ones that train, the rest.
+    """The longest first, so that two workers end together: stored lessons that train, the browser's lessons, the rest.
 
-    What a lesson trains is kept, so that the solved copy in the browser need not train it again.
+    What a stored lesson trains is kept, so its solved copy in the browser need not train it again.
     """
-    items.sort(key=lambda item: 0 if item.path.stem == "test_browser" else 1 if trains(item.path) else 2)
+    from notebook_tools import trains
 
-
-@functools.cache
-def trains(path):
-    return path.suffix == ".ipynb" and "@kept" in path.read_text(encoding="utf-8")
+    items.sort(key=lambda item: 0 if trains(item.path) else 1 if item.path.stem == "test_browser" else 2)

@@ -7,6 +7,7 @@ On the command line (the Makefile calls it):
     python tests/notebook_tools.py address URL            write another repository address everywhere
 """
 
+import functools
 import math
 import os
 import re
@@ -55,6 +56,12 @@ def read(path):
 def text_of(nb):
     """The file's text for a notebook: one form, so that a difference between versions is a difference."""
     return nbformat.writes(nb) + "\n"
+
+
+@functools.cache
+def trains(path):
+    """Is this a lesson that keeps what it trains?"""
+    return path.suffix == ".ipynb" and "@kept" in path.read_text(encoding="utf-8")
 
 
 def tags(cell):

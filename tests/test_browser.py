@@ -27,6 +27,7 @@ from notebook_tools import (
     solve,
     tags,
     text_of,
+    trains,
 )
 
 from transformer_edu.exercises import load
@@ -207,7 +208,7 @@ def drag_to_the_other_end(page, cell):
 # The tests ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("lesson", sorted(LESSONS, key=trains), ids=lambda path: path.stem)
 def test_a_solved_lesson_shows_the_same_outside_its_checks_and_every_viewer_moves(lesson, request):
     if browser_path() is None and os.environ.get("TRANSFORMER_EDU_BROWSER") != "required":
         assert_same_outside_checks(read(lesson).cells, execute(solve(read(lesson))).cells)
