@@ -145,6 +145,14 @@ NOTEBOOK = "jupyterapp.shell.currentWidget.content"
 CELLS = f"{NOTEBOOK}.model.toJSON().cells"
 IDLE = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 
+DONE = f"""() => {{
+    const cells = [...{NOTEBOOK}.model.cells];
+    const meant = cell => (cell.getMetadata("tags") ?? []).includes("raises-exception");
+    const raised = cell => cell.type === "code" && cell.outputs.toJSON().some(each => each.output_type === "error");
+    const ran = cell => cell.executionCount !== null;
+    return {IDLE} && (cells.every(ran) || cells.some(cell => raised(cell) && !meant(cell)));
+}}"""  # after an error the other cells do not run
+
 
 def open_lesson(page, name):
     page.evaluate(f"jupyterapp.commands.execute('docmanager:open', {{path: '{name}'}}).then(() => null)")
@@ -155,8 +163,7 @@ def open_lesson(page, name):
 def run_all(page):
     page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
-    done = f"[...{NOTEBOOK}.model.cells].every(cell => cell.executionCount !== null) && {IDLE}"
-    page.wait_for_function(done, timeout=900 * SECOND, polling=SECOND / 4)  # asked at each frame, it slows all down
+    page.wait_for_function(DONE, timeout=300 * SECOND, polling=SECOND / 4)  # asked at each frame, it slows all down
 
 
 def cells(page):
