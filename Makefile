@@ -42,7 +42,7 @@ help:  ## say what there is
 lab: $(VENV)/lab  ## open the lessons in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_welcome.ipynb $(HIDDEN) $(AS_ROOT) $(LAB_FLAGS)
 
-test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared (about ten minutes)
+test: $(VENV)/test  ## run unit tests, doctests and every notebook, with its outputs compared (about five minutes)
 	$(TESTS)
 
 test-gpu: $(VENV)/test  ## run the notebooks on a GPU against the same stored outputs (fails where there is none)
