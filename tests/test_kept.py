@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import types
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -408,11 +410,6 @@ def test_equal_parts_at_other_places_are_told_apart():
 
 
 def test_every_kind_of_value_has_a_fingerprint_that_a_change_changes():
-    from datetime import date
-    from pathlib import Path
-
-    import numpy as np
-
     pairs = [
         (date(1987, 3, 5), date(1987, 3, 6)),
         (Path("a"), Path("b")),

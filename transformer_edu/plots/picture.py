@@ -57,11 +57,16 @@ def _palette(image: Image.Image, colours: np.ndarray, count: np.ndarray) -> tupl
     chosen = image.quantize(128, method=Image.Quantize.MAXCOVERAGE).getpalette()
     palette = np.array(chosen, np.float32).reshape(-1, 3)[:128]
     for _ in range(3):
-        nearest = (np.square(palette).sum(1) - 2 * colours @ palette.T).argmin(1)  # (colours,)
+        nearest = _nearest(colours, palette)
         held = np.bincount(nearest, count, len(palette))
         sums = [np.bincount(nearest, count * channel, len(palette)) for channel in colours.T]
         palette = np.where(held[:, None] > 0, np.stack(sums, 1) / np.maximum(held, 1)[:, None], palette)
-    return palette, (np.square(palette).sum(1) - 2 * colours @ palette.T).argmin(1)
+    return palette, _nearest(colours, palette)
+
+
+def _nearest(colours: np.ndarray, palette: np.ndarray) -> np.ndarray:
+    """For each colour, the place in the palette of the nearest one."""
+    return (np.square(palette).sum(1) - 2 * colours @ palette.T).argmin(1)  # squared distances, less the colour's own
 
 
 class Picture:
